@@ -1,0 +1,80 @@
+"""certmix: certified clustering. Globally optimal MAP assignments under the Gaussian mixture model, with proof.
+
+The names below are imported when first used, so that ``import certmix`` and ``certmix --help`` stay light.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from certmix._version import __version__
+
+_PLACES = {
+    "CannotLink": "certmix.problem",
+    "CertifiedGaussianMixture": "certmix.estimator",
+    "CertmixError": "certmix.errors",
+    "Covering": "certmix.problem",
+    "DirichletPrior": "certmix.problem",
+    "GaussianPrior": "certmix.problem",
+    "Implication": "certmix.problem",
+    "InfeasibleError": "certmix.errors",
+    "InputError": "certmix.errors",
+    "JeffreysPrior": "certmix.problem",
+    "Label": "certmix.problem",
+    "MaximumSize": "certmix.problem",
+    "MinimumSize": "certmix.problem",
+    "MustLink": "certmix.problem",
+    "Packing": "certmix.problem",
+    "Partitioning": "certmix.problem",
+    "Problem": "certmix.problem",
+    "Result": "certmix.result",
+    "UnsupportedError": "certmix.errors",
+    "datasets": "",
+    "estimate_precision": "certmix.problem",
+    "labels_from": "certmix.problem",
+    "read_constraints": "certmix.io.constraints",
+    "same_value": "certmix.problem",
+    "solve": "certmix.solving",
+}
+
+__all__ = [*_PLACES, "__version__"]
+
+if TYPE_CHECKING:
+    from certmix import datasets
+    from certmix.errors import CertmixError, InfeasibleError, InputError, UnsupportedError
+    from certmix.estimator import CertifiedGaussianMixture
+    from certmix.io.constraints import read_constraints
+    from certmix.problem import (
+        CannotLink,
+        Covering,
+        DirichletPrior,
+        GaussianPrior,
+        Implication,
+        JeffreysPrior,
+        Label,
+        MaximumSize,
+        MinimumSize,
+        MustLink,
+        Packing,
+        Partitioning,
+        Problem,
+        estimate_precision,
+        labels_from,
+        same_value,
+    )
+    from certmix.result import Result
+    from certmix.solving import solve
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'certmix' has no attribute {name!r}")
+    place = _PLACES[name]
+    value = getattr(import_module(place), name) if place else import_module(f"certmix.{name}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

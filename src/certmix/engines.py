@@ -1,0 +1,81 @@
+"""The engines: what each can honour, and where it lives. Nothing is imported before it is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Protocol
+
+from certmix.errors import InputError, UnsupportedError
+from certmix.ledger import Ledger
+from certmix.options import Options
+from certmix.problem import Problem
+from certmix.problem.features import Feature, features
+from certmix.status import Termination
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an engine's run ended; what it found and proved is in the ledger."""
+
+    termination: Termination
+    infeasible: bool = False
+    certificate: str = "computed"
+    """Level of the lower bound's proof: ``computed``, ``attested by …`` or ``none``."""
+
+
+class Engine(Protocol):
+    """An engine finds clusterings and, where it can, proves bounds."""
+
+    name: str
+    certified: bool
+    """Whether the engine proves a lower bound."""
+    honours: frozenset[Feature]
+
+    def refusal(self, problem: Problem) -> str | None:
+        """Why this engine cannot take this problem, beyond features; None when it can."""
+        ...
+
+    def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome: ...
+
+
+# name -> module:object
+_PLACES = {
+    "dynamic": "certmix.exact.dynamic:DynamicProgramming",
+    "enumerate": "certmix.exact.enumeration:Enumeration",
+    "interval": "certmix.search.engines:IntervalEngine",
+    "dual": "certmix.search.engines:DualEngine",
+    "hard-em": "certmix.local.engine:HardEM",
+    "kmeans": "certmix.local.engine:KMeansStart",
+    "em": "certmix.local.engine:SoftEM",
+    "variational": "certmix.local.engine:VariationalEM",
+    "slsqp": "certmix.local.engine:Slsqp",
+    "annealing": "certmix.local.engine:Annealing",
+}
+NAMES = ("auto", *_PLACES)
+
+
+def engine(name: str) -> Engine:
+    """The engine of that name."""
+    if name not in _PLACES:
+        raise InputError(f"unknown engine {name!r}; choose from {', '.join(NAMES)}")
+    module, attribute = _PLACES[name].split(":")
+    return getattr(import_module(module), attribute)()  # type: ignore[no-any-return]
+
+
+def why_not(candidate: Engine, problem: Problem) -> str | None:
+    """What of the problem an engine cannot honour; None when it can take the problem."""
+    missing = features(problem) - candidate.honours
+    if missing:
+        return "it does not handle " + " or ".join(sorted(missing))
+    return candidate.refusal(problem)
+
+
+def require(candidate: Engine, problem: Problem) -> None:
+    """Refuse before any work when the engine cannot honour the problem, and name those that can."""
+    reason = why_not(candidate, problem)
+    if reason is None:
+        return
+    able = [name for name in _PLACES if name != candidate.name and why_not(engine(name), problem) is None]
+    advice = f"engines that can: {', '.join(able)}" if able else "no other engine can either"
+    raise UnsupportedError(f"engine {candidate.name!r} cannot solve this problem: {reason} ({advice})")

@@ -1,0 +1,32 @@
+"""Every error that certmix raises on purpose.
+
+All of them derive from :class:`CertmixError`; the command line turns them into one sentence and an exit code.
+"""
+
+from __future__ import annotations
+
+
+class CertmixError(Exception):
+    """Base of all errors that certmix raises on purpose."""
+
+
+class InputError(CertmixError, ValueError):
+    """The input is wrong: data, an option, a file. The message names the culprit."""
+
+
+class UnsupportedError(InputError):
+    """The chosen engine cannot honour an option of the problem; the message names engines that can."""
+
+
+class InfeasibleError(CertmixError, ValueError):
+    """The side constraints contradict each other.
+
+    Attributes
+    ----------
+    conflict : tuple
+        A smallest set of constraints that cannot hold together (may be empty when it was not searched for).
+    """
+
+    def __init__(self, message: str, conflict: tuple[object, ...] = ()) -> None:
+        super().__init__(message)
+        self.conflict = conflict

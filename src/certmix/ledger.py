@@ -1,0 +1,102 @@
+"""The owner of the incumbent and of the global lower bound.
+
+Whatever an engine finds or proves goes through here: a clustering is checked against every constraint and scored by the
+one evaluator before it counts, and the bound never falls. An interrupted run loses nothing, because what it had is here.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from certmix.errors import InfeasibleError
+from certmix.observers.base import Observer, Progress
+from certmix.problem import Point, Problem, is_feasible
+from certmix.status import Tolerances
+
+
+@dataclass(frozen=True)
+class TracePoint:
+    """One step of the run: after ``seconds``, the incumbent and the bound."""
+
+    seconds: float
+    incumbent: float
+    bound: float
+
+
+class Ledger:
+    """Incumbent, lower bound and their history for one run."""
+
+    def __init__(self, problem: Problem, tolerances: Tolerances, observers: Sequence[Observer] = ()) -> None:
+        self.problem = problem
+        self.tolerances = tolerances
+        self.observers = tuple(observers)
+        self.incumbent: Point | None = None
+        self.source = ""
+        self.bound = -math.inf
+        self.nodes = 0
+        self.open_nodes = 0
+        self.trace: list[TracePoint] = []
+        self._start = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._start
+
+    @property
+    def upper(self) -> float:
+        """The incumbent's value; infinite when there is none."""
+        return math.inf if self.incumbent is None else self.incumbent.value
+
+    @property
+    def cutoff(self) -> float:
+        """A node whose bound reaches this is closed."""
+        return self.tolerances.cutoff(self.upper)
+
+    @property
+    def closed(self) -> bool:
+        return self.tolerances.closed(self.upper, self.bound)
+
+    def offer(self, labels: np.ndarray, source: str) -> bool:
+        """Propose a clustering; True when it is feasible and better than the incumbent."""
+        labels = self.problem.objective.checked_labels(np.asarray(labels))
+        if not is_feasible(self.problem, labels):
+            return False
+        try:
+            point = self.problem.objective.best(labels)
+        except InfeasibleError:
+            return False
+        if not math.isfinite(point.value) or point.value >= self.upper:
+            return False
+        self.incumbent = Point(labels.copy(), point.means, point.weights, point.value)
+        self.source = source
+        self._record(source)
+        return True
+
+    def raise_bound(self, bound: float) -> None:
+        """Record a proved lower bound on the optimum; a weaker one than the present changes nothing."""
+        if math.isnan(bound):
+            raise AssertionError("a bound is not a number")
+        bound = min(bound, self.upper)  # the optimum is at most the incumbent, whatever the leaves say
+        if bound > self.bound:
+            self.bound = bound
+            self._record("")
+
+    def message(self, text: str) -> None:
+        """Tell the observers something in words."""
+        for observer in self.observers:
+            observer.message(text)
+
+    def progress(self, source: str = "") -> None:
+        """Tell the observers how things stand."""
+        state = Progress(self.seconds, self.nodes, self.open_nodes, self.upper, self.bound, source)
+        for observer in self.observers:
+            observer.progressed(state)
+
+    def _record(self, source: str) -> None:
+        self.trace.append(TracePoint(self.seconds, self.upper, self.bound))
+        self.progress(source)

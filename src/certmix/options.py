@@ -1,0 +1,72 @@
+"""The options of a run, checked before any work."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from certmix.errors import InputError
+from certmix.status import Tolerances
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options that every engine understands.
+
+    Parameters
+    ----------
+    gap, absolute_gap : float
+        Stop as soon as the relative gap ``(UB - LB) / max(1, |UB|)`` or the absolute gap in nats is reached.
+    time_limit : float, optional
+        Seconds.
+    node_limit : int, optional
+    threads : int, optional
+        Default: all cores that this process may use.
+    seed : int
+        The same seed and node limit give the same answer.
+    restarts : int, optional
+        How many starts the local methods make; each engine has its own default.
+    start : array of n labels, optional
+        A clustering to start from.
+    """
+
+    gap: float = 1e-6
+    absolute_gap: float = 0.0
+    time_limit: float | None = None
+    node_limit: int | None = None
+    threads: int | None = None
+    seed: int = 0
+    restarts: int | None = None
+    start: Any = None
+
+    def __post_init__(self) -> None:
+        Tolerances(self.gap, self.absolute_gap)
+        if self.time_limit is not None and not (_is_number(self.time_limit) and 0 <= self.time_limit):
+            raise InputError(f"the time limit must be a number of seconds >= 0, not {self.time_limit!r}")
+        for name, least in (("node_limit", 0), ("threads", 1), ("seed", 0), ("restarts", 1)):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+                raise InputError(f"{name} must be a whole number >= {least}, not {value!r}")
+
+    @property
+    def tolerances(self) -> Tolerances:
+        return Tolerances(self.gap, self.absolute_gap)
+
+    @property
+    def n_threads(self) -> int:
+        available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+        return min(self.threads or available, available)
+
+    def time_left(self, seconds: float) -> float:
+        """What is left of the time limit after so many seconds."""
+        return math.inf if self.time_limit is None else self.time_limit - seconds
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and not math.isnan(value)

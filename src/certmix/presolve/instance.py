@@ -1,0 +1,265 @@
+"""The reduced problem that every engine works on: merged groups in whitened coordinates, costs as tables.
+
+For component k, a set S of groups and m samples in it, the cost is
+
+    c_k(S) = min over mu in the box of  sum_{g in S} [ scatter_g + w_g/2 |x_g - mu|^2 ] + sum_j gamma_kj/2 (mu_j - m_kj)^2
+             + entropy[k, m]
+
+and the objective of a clustering is the sum over k (a lower bound on it where ``mean_exact`` or ``entropy_exact`` is
+False; the one evaluator has the last word). Coordinates are chosen so that the precision is the identity and the prior's
+precision diagonal: ``x = basis (y - centre)``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from certmix.presolve.groups import Groups, group_samples
+from certmix.presolve.tables import entropy_tables
+from certmix.problem import Problem, interchangeable
+
+EPS = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True)
+class CountRow:
+    """``low <= sum of coefficient over the groups in the component <= high``."""
+
+    groups: np.ndarray
+    coefficient: np.ndarray
+    component: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A problem reduced to arrays. K components, N groups, d dimensions, C = 1 or K coordinate systems.
+
+    Attributes
+    ----------
+    points : (C, N, d), mean of every group in whitened coordinates; C = K when components have their own coordinates
+    scatter : (C, N), half the sum of squares inside every group
+    weight : (N,), samples in every group
+    prior_weight, prior_mean : (K, d), precision and mean of the Gaussian prior on the means, in whitened coordinates
+    mean_lower, mean_upper : (K, d), box on the means in whitened coordinates
+    mean_exact : whether box and mean estimators are represented exactly (otherwise relaxed)
+    entropy : (K, n + 1), the part of the cost that depends on the size alone
+    entropy_exact : whether the tables add up to the exact cost (with bounds on the weights they may stay below it)
+    allowed : (N, K) bool
+    size_lower, size_upper : (K,)
+    conflicts : (p, 2); implications : (q, 3); counts : tuple of CountRow
+    classes : (K,), interchangeable components have equal numbers
+    error : bound on how much the objective of any clustering can exceed the exact one because of whitening
+    """
+
+    problem: Problem
+    groups: Groups
+    centre: np.ndarray
+    basis: np.ndarray
+    points: np.ndarray
+    scatter: np.ndarray
+    weight: np.ndarray
+    prior_weight: np.ndarray
+    prior_mean: np.ndarray
+    mean_lower: np.ndarray
+    mean_upper: np.ndarray
+    mean_exact: bool
+    entropy: np.ndarray
+    entropy_exact: bool
+    allowed: np.ndarray
+    size_lower: np.ndarray
+    size_upper: np.ndarray
+    conflicts: np.ndarray
+    implications: np.ndarray
+    counts: tuple[CountRow, ...]
+    classes: np.ndarray
+    error: float
+
+    @property
+    def n_groups(self) -> int:
+        return int(self.points.shape[1])
+
+    @property
+    def n_samples(self) -> int:
+        return self.problem.n_samples
+
+    @property
+    def n_components(self) -> int:
+        return int(self.entropy.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.points.shape[2])
+
+    @property
+    def shared(self) -> bool:
+        """One coordinate system for all components."""
+        return self.points.shape[0] == 1
+
+    @property
+    def exact(self) -> bool:
+        """Whether the cost of the instance equals the objective up to rounding."""
+        return self.mean_exact and self.entropy_exact
+
+    @property
+    def coupled(self) -> bool:
+        """Whether conflicts, implications or counts tie groups together (size limits aside)."""
+        return bool(len(self.conflicts) or len(self.implications) or self.counts)
+
+    def expand(self, group_labels: np.ndarray) -> np.ndarray:
+        """Labels of the samples from labels of the groups."""
+        return np.asarray(group_labels)[self.groups.of]
+
+    def contract(self, labels: np.ndarray) -> np.ndarray:
+        """Labels of the groups from labels of the samples (that respect the must-links)."""
+        out = np.empty(self.n_groups, dtype=np.int64)
+        out[self.groups.of] = labels
+        return out
+
+
+def reduce(problem: Problem) -> Instance:
+    """Whiten, merge must-links, propagate labels, tabulate the entropy."""
+    groups = group_samples(problem)
+    centre = problem.data.mean(axis=0)
+    shared = problem.covariance.shared and bool(np.all(problem.prior.precision == problem.prior.precision[0]))
+    n_systems = 1 if shared else problem.n_components
+    boxed = problem.has_mean_box
+    systems = [_coordinates(problem, k) for k in range(n_systems)]
+    basis = np.stack([s[0] for s in systems])
+    offset = problem.data - centre
+    whitened = np.stack([offset @ b.T for b in basis])
+    points, scatter = _merge(whitened, groups)
+    spread = [k if not shared else 0 for k in range(problem.n_components)]
+    prior_weight = np.stack([systems[c][1] for c in spread])
+    prior_mean = np.stack([basis[c] @ (problem.prior.mean[k] - centre) for k, c in enumerate(spread)])
+    prior_mean[prior_weight == 0] = 0.0
+    lower, upper, box_exact = _box(problem, basis, spread, centre)
+    entropy, entropy_exact = entropy_tables(problem)
+    tied = "means" in problem.estimators and (problem.prior.on_means or boxed)
+    return Instance(
+        problem=problem,
+        groups=groups,
+        centre=centre,
+        basis=basis,
+        points=points,
+        scatter=scatter,
+        weight=groups.weight,
+        prior_weight=prior_weight,
+        prior_mean=prior_mean,
+        mean_lower=lower,
+        mean_upper=upper,
+        mean_exact=box_exact and not tied,
+        entropy=entropy,
+        entropy_exact=entropy_exact,
+        allowed=groups.allowed,
+        size_lower=problem.size_lower,
+        size_upper=problem.size_upper,
+        conflicts=groups.conflicts,
+        implications=groups.implications,
+        counts=_counts(problem, groups),
+        classes=interchangeable(problem),
+        error=_whitening_error(problem, basis, systems, whitened, offset, spread, prior_weight, prior_mean, lower, upper),
+    )
+
+
+def _coordinates(problem: Problem, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """``(A, gamma)`` with ``A'A = P`` and ``A^-T Lambda A^-1 = diag(gamma)`` for component k; A diagonal if it can be."""
+    precision, prior = problem.covariance.of(k), problem.prior.precision[k]
+    both = np.abs(precision) + np.abs(prior)
+    if not np.any(both - np.diag(np.diag(both))):
+        scale = np.sqrt(np.diag(precision))
+        return np.diag(scale), np.diag(prior) / np.diag(precision)
+    root = np.linalg.cholesky(precision).T
+    if not np.any(prior):
+        return root, np.zeros(len(root))
+    inverse = np.linalg.inv(root)
+    gamma, rotation = np.linalg.eigh(inverse.T @ prior @ inverse)
+    return rotation.T @ root, np.maximum(gamma, 0.0)
+
+
+def _merge(whitened: np.ndarray, groups: Groups) -> tuple[np.ndarray, np.ndarray]:
+    C, n, d = whitened.shape
+    if groups.n_groups == n:
+        return whitened, np.zeros((C, n))
+    points = np.zeros((C, groups.n_groups, d))
+    scatter = np.zeros((C, groups.n_groups))
+    for c in range(C):
+        np.add.at(points[c], groups.of, whitened[c])
+        points[c] /= groups.weight[:, None]
+        residual = whitened[c] - points[c][groups.of]
+        np.add.at(scatter[c], groups.of, 0.5 * np.einsum("ij,ij->i", residual, residual))
+    return points, scatter
+
+
+def _box(
+    problem: Problem, basis: np.ndarray, spread: list[int], centre: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    """The mean box in whitened coordinates: exact when those keep the axes, else the smallest box around it."""
+    K, d = problem.mean_lower.shape
+    lower, upper = np.full((K, d), -np.inf), np.full((K, d), np.inf)
+    exact = True
+    for k, c in enumerate(spread):
+        a, low, high = basis[c], problem.mean_lower[k] - centre, problem.mean_upper[k] - centre
+        if not (np.any(np.isfinite(low)) or np.any(np.isfinite(high))):
+            continue
+        exact &= not np.any(a - np.diag(np.diag(a)))
+        with np.errstate(invalid="ignore"):
+            ends = np.stack([a * low, a * high])
+        ends[:, a == 0] = 0.0
+        slack = 8 * EPS * (d + 2) * (np.abs(a) @ (np.abs(centre) + np.where(np.isfinite(low), np.abs(low), 0.0)
+                                                  + np.where(np.isfinite(high), np.abs(high), 0.0)))
+        lower[k] = ends.min(axis=0).sum(axis=1) - slack
+        upper[k] = ends.max(axis=0).sum(axis=1) + slack
+    return lower, upper, bool(exact)
+
+
+def _counts(problem: Problem, groups: Groups) -> tuple[CountRow, ...]:
+    rows = []
+    for rule in problem.rules.counts:
+        members, coefficient = np.unique(groups.of[rule.samples], return_counts=True)
+        rows.append(CountRow(members, coefficient, rule.component, rule.low, rule.high))
+    return tuple(rows)
+
+
+def _whitening_error(
+    problem: Problem,
+    basis: np.ndarray,
+    systems: list[tuple[np.ndarray, np.ndarray]],
+    whitened: np.ndarray,
+    offset: np.ndarray,
+    spread: list[int],
+    prior_weight: np.ndarray,
+    prior_mean: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+) -> float:
+    """How far the quadratic cost in whitened coordinates can lie above the exact one, for any clustering.
+
+    Let ``A`` be the stored basis, ``x`` the stored points and ``e`` the rounding in them. (1) If ``A'A`` and ``P`` agree
+    within a factor ``1 + r`` (in the order of quadratic forms, likewise for the prior), the exact quadratic cost is at
+    least ``(1 - r)`` times the one with ``A``. (2) The quadratic cost is half a squared seminorm of the points, so moving
+    them by ``e`` changes it by at most ``sqrt(2 Q) |e| + |e|^2 / 2``. ``Q`` is bounded for every clustering by putting all
+    means at one point of the box.
+    """
+    d = problem.n_features
+    worst_ratio, moved, quadratic = 0.0, 0.0, 0.0
+    for c, (a, gamma) in enumerate(systems):
+        inverse = np.linalg.inv(a)
+        condition = float(np.linalg.norm(a) * np.linalg.norm(inverse))
+        residual = inverse.T @ problem.covariance.of(c) @ inverse - np.eye(d)
+        ratio = float(np.linalg.norm(residual)) + 8 * d * d * EPS * condition
+        if np.any(gamma):
+            prior = inverse.T @ problem.prior.precision[c] @ inverse - np.diag(gamma)
+            ratio = max(ratio, (float(np.linalg.norm(prior)) + 8 * d * d * EPS * condition * gamma.max())
+                        / float(gamma[gamma > 0].min()))
+        worst_ratio = max(worst_ratio, ratio)
+        rounding = (d + 3) * EPS * (np.abs(offset) + np.abs(problem.data)) @ np.abs(a).T
+        moved = max(moved, float(np.sqrt((rounding**2).sum())))
+    for k, c in enumerate(spread):
+        at = np.clip(np.where(prior_weight[k] > 0, prior_mean[k], 0.0), lower[k], upper[k])
+        quadratic = max(quadratic, 0.5 * float(((whitened[c] - at) ** 2).sum()))
+        quadratic += 0.5 * float(prior_weight[k] @ (at - prior_mean[k]) ** 2)
+    return float(worst_ratio * quadratic + np.sqrt(2 * quadratic) * moved + 0.5 * moved**2)

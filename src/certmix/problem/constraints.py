@@ -1,0 +1,236 @@
+"""Side constraints on the assignment: small immutable objects, one for each kind in the paper's Section 3.
+
+Samples are named or given by position (see :meth:`certmix.problem.samples.Samples.position`); components by
+position ``0 .. K-1`` or by component name. ``source`` remembers where a constraint came from ("row 3"), so that
+a contradiction can be explained in the user's own words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from certmix.errors import InputError
+
+SampleRef = str | int
+ComponentRef = str | int
+
+
+def _count(value: Any, what: str) -> int:
+    """Return ``value`` as a non-negative whole number or say what is wrong with it."""
+    if isinstance(value, bool):
+        raise InputError(f"{what} must be a whole number, not {value!r}")
+    try:
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{what} must be a whole number, not {value!r}") from None
+    if number != value or number < 0:
+        raise InputError(f"{what} must be a whole number >= 0, not {value!r}")
+    return number
+
+
+def _several(samples: Iterable[SampleRef], kind: str, at_least: int) -> tuple[SampleRef, ...]:
+    if isinstance(samples, str):
+        raise InputError(f"{kind}: give the samples as a list, not as the single string {samples!r}")
+    found = tuple(samples)
+    if len(found) < at_least:
+        raise InputError(f"{kind}: needs at least {at_least} sample{'s' if at_least > 1 else ''}, got {len(found)}")
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constraint:
+    """Base of all side constraints."""
+
+    kind: ClassVar[str] = ""
+    source: str = field(default="", compare=False)
+
+    def at(self) -> str:
+        """Where the constraint was written, in brackets, or nothing."""
+        return f" ({self.source})" if self.source else ""
+
+
+@dataclass(frozen=True, init=False)
+class MustLink(Constraint):
+    """All the given samples share one component: ``z_ik = z_jk`` for all k."""
+
+    kind: ClassVar[str] = "must-link"
+    samples: tuple[SampleRef, ...]
+
+    def __init__(self, *samples: SampleRef, source: str = "") -> None:
+        object.__setattr__(self, "samples", _several(samples, self.kind, 2))
+        object.__setattr__(self, "source", source)
+
+
+@dataclass(frozen=True, init=False)
+class CannotLink(Constraint):
+    """No two of the given samples share a component: ``z_ik + z_jk <= 1`` for all k."""
+
+    kind: ClassVar[str] = "cannot-link"
+    samples: tuple[SampleRef, ...]
+
+    def __init__(self, *samples: SampleRef, source: str = "") -> None:
+        object.__setattr__(self, "samples", _several(samples, self.kind, 2))
+        object.__setattr__(self, "source", source)
+
+
+@dataclass(frozen=True)
+class Implication(Constraint):
+    """If ``sample`` is in ``component`` then so is ``then``: ``z_jk <= z_ik``; for all k when no component is given."""
+
+    kind: ClassVar[str] = "implication"
+    sample: SampleRef
+    then: SampleRef
+    component: ComponentRef | None = None
+
+
+@dataclass(frozen=True)
+class Label(Constraint):
+    """The component of a sample is known: ``z_ik = 1``."""
+
+    kind: ClassVar[str] = "label"
+    sample: SampleRef
+    component: ComponentRef
+
+
+@dataclass(frozen=True)
+class MinimumSize(Constraint):
+    """A component, or every component when none is given, holds at least ``limit`` samples."""
+
+    kind: ClassVar[str] = "min-size"
+    limit: int
+    component: ComponentRef | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "limit", _count(self.limit, "min-size: the limit"))
+
+
+@dataclass(frozen=True)
+class MaximumSize(Constraint):
+    """A component, or every component when none is given, holds at most ``limit`` samples."""
+
+    kind: ClassVar[str] = "max-size"
+    limit: int
+    component: ComponentRef | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "limit", _count(self.limit, "max-size: the limit"))
+
+
+@dataclass(frozen=True)
+class Counting(Constraint):
+    """Base of the three constraints on how many of a set of samples a component holds."""
+
+    samples: Sequence[SampleRef]
+    component: ComponentRef
+    limit: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "samples", _several(self.samples, self.kind, 1))
+        object.__setattr__(self, "limit", _count(self.limit, f"{self.kind}: the limit"))
+
+
+@dataclass(frozen=True)
+class Packing(Counting):
+    """At most ``limit`` of the samples are in the component."""
+
+    kind: ClassVar[str] = "packing"
+
+
+@dataclass(frozen=True)
+class Partitioning(Counting):
+    """Exactly ``limit`` of the samples are in the component."""
+
+    kind: ClassVar[str] = "partitioning"
+
+
+@dataclass(frozen=True)
+class Covering(Counting):
+    """At least ``limit`` of the samples are in the component."""
+
+    kind: ClassVar[str] = "covering"
+
+
+KINDS: dict[str, type[Constraint]] = {
+    c.kind: c
+    for c in (
+        MustLink,
+        CannotLink,
+        Implication,
+        Label,
+        MinimumSize,
+        MaximumSize,
+        Packing,
+        Partitioning,
+        Covering,
+    )
+}
+
+
+def _is_blank(value: Any) -> bool:
+    if value is None:
+        return True
+    if isinstance(value, str):
+        return not value.strip()
+    return bool(value != value)  # NaN, NaT and pandas.NA-free missing values
+
+
+def _plain(value: Any) -> Any:
+    """A column's value as users write it: 2.0 read from a column with blanks is the label 2."""
+    item = getattr(value, "item", None)
+    value = item() if callable(item) else value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value.strip() if isinstance(value, str) else value
+
+
+def same_value(values: Iterable[Any], *, name: str = "column") -> list[MustLink]:
+    """Must-links from a column: the same value means the same component; blank cells link nothing.
+
+    Parameters
+    ----------
+    values : iterable
+        One entry per sample, in sample order (a pandas column will do).
+    name : str
+        What to call the column in explanations.
+    """
+    members: dict[Any, list[int]] = {}
+    for position, value in enumerate(values):
+        if not _is_blank(value):
+            members.setdefault(_plain(value), []).append(position)
+    return [
+        MustLink(*positions, source=f"{name} = {value}")
+        for value, positions in members.items()
+        if len(positions) > 1
+    ]
+
+
+def labels_from(values: Iterable[Any], *, name: str = "column") -> list[Label]:
+    """Known labels from a column: where it is not blank, it names the sample's component.
+
+    The values are component names or positions; see :func:`component_names_from` for how names are derived.
+    """
+    return [
+        Label(position, _plain(value), source=f"{name}, sample {position}")
+        for position, value in enumerate(values)
+        if not _is_blank(value)
+    ]
+
+
+def component_names_from(values: Iterable[Any], n_components: int) -> tuple[str, ...] | None:
+    """Names for the components from the values of a label column.
+
+    Whole numbers that all lie in ``0 .. K-1`` are positions and need no names (None is returned). Anything else
+    is a name: the distinct values in sorted order name the first components, the others are numbered.
+    """
+    distinct = {_plain(v) for v in values if not _is_blank(v)}
+    if all(isinstance(v, int) and not isinstance(v, bool) and 0 <= v < n_components for v in distinct):
+        return None
+    names = sorted(str(v) for v in distinct)
+    if len(names) > n_components:
+        raise InputError(
+            f"the label column has {len(names)} different values ({', '.join(names[:8])}"
+            f"{', …' if len(names) > 8 else ''}) but there are only {n_components} components"
+        )
+    return tuple(names + [f"component {k}" for k in range(len(names), n_components)])

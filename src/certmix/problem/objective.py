@@ -1,0 +1,233 @@
+"""THE evaluator of the objective: for a full point (z, mu, pi), and the best (mu, pi) for given labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import lsq_linear
+
+from certmix.errors import InfeasibleError, InputError
+
+if TYPE_CHECKING:
+    from certmix.problem.problem import Problem
+
+
+@dataclass(frozen=True)
+class Point:
+    """Labels with their best parameters and the objective there."""
+
+    labels: np.ndarray
+    means: np.ndarray
+    weights: np.ndarray
+    value: float
+
+
+class Objective:
+    r"""Evaluator of Problem 1 of Flaherty et al. (2020) in d dimensions.
+
+    .. math::
+
+        f = \sum_i \Bigl[\tfrac12 (y_i-\mu_{z_i})^\top P_{z_i}(y_i-\mu_{z_i}) + \tfrac12\log\det\Sigma_{z_i}
+            - \log\pi_{z_i}\Bigr]
+          + \sum_k \tfrac12 (\mu_k-m_k)^\top \Lambda_k (\mu_k-m_k) - \sum_k (\alpha_k-1)\log\pi_k
+
+    The log-determinants are there only with one covariance per component.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    # -- a full point ----------------------------------------------------------------------------------------------
+    def value(self, labels: np.ndarray, means: np.ndarray, weights: np.ndarray) -> float:
+        """The objective of a full point; infinite where a used weight is zero. Side constraints are not checked."""
+        p = self.problem
+        labels = self.checked_labels(labels)
+        sizes = np.bincount(labels, minlength=p.n_components)
+        total = self.distances_to_own(labels, means).sum() * 0.5
+        total += float(sizes @ p.covariance.half_log_det)
+        total += self.weight_cost(sizes, weights)
+        return float(total + self.mean_prior_cost(means))
+
+    def distances_to_own(self, labels: np.ndarray, means: np.ndarray) -> np.ndarray:
+        """Squared Mahalanobis distance of every sample to its own component's mean."""
+        p = self.problem
+        if p.covariance.shared:
+            residual = p.data - means[labels]
+            return np.asarray(np.einsum("ij,ij->i", residual @ p.covariance.precision[0], residual))
+        out = np.empty(p.n_samples)
+        for k in range(p.n_components):
+            rows = labels == k
+            residual = p.data[rows] - means[k]
+            out[rows] = np.einsum("ij,ij->i", residual @ p.covariance.of(k), residual)
+        return out
+
+    def weight_cost(self, sizes: np.ndarray, weights: np.ndarray) -> float:
+        """``-sum_k (n_k + alpha_k - 1) log pi_k`` with ``0 log 0 = 0``."""
+        power = sizes + self.problem.prior.alpha - 1.0
+        used = power != 0.0
+        with np.errstate(divide="ignore"):
+            return float(-(power[used] @ np.log(weights[used])))
+
+    def mean_prior_cost(self, means: np.ndarray) -> float:
+        prior = self.problem.prior
+        if not prior.on_means:
+            return 0.0
+        gap = means - prior.mean
+        return 0.5 * float(np.einsum("kj,kjl,kl->", gap, prior.precision, gap))
+
+    def component_costs(self, means: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Cost of every sample in every component, (n, K): ``1/2 |y - mu_k|^2_P + 1/2 log det - log pi_k``."""
+        p = self.problem
+        costs = np.empty((p.n_samples, p.n_components))
+        for k in range(p.n_components):
+            residual = p.data - means[k]
+            costs[:, k] = 0.5 * np.einsum("ij,ij->i", residual @ p.covariance.of(k), residual)
+        with np.errstate(divide="ignore"):
+            return np.asarray(costs + p.covariance.half_log_det - np.log(weights))
+
+    # -- the best parameters for given labels ----------------------------------------------------------------------
+    def best(self, labels: np.ndarray) -> Point:
+        """The best means and weights for given labels, and the objective there.
+
+        Raises
+        ------
+        InfeasibleError
+            When an estimator constraint contradicts a box or fixed weights for these labels.
+        """
+        labels = self.checked_labels(labels)
+        means = self.best_means(labels)
+        weights = self.best_weights(np.bincount(labels, minlength=self.problem.n_components))
+        return Point(labels, means, weights, self.value(labels, means, weights))
+
+    def best_means(self, labels: np.ndarray) -> np.ndarray:
+        p = self.problem
+        means = np.empty((p.n_components, p.n_features))
+        centre = p.data.mean(axis=0)
+        for k in range(p.n_components):
+            rows = labels == k
+            m = int(np.count_nonzero(rows))
+            # Deviations from the centre keep full accuracy when the data have a large common offset.
+            average = centre + (p.data[rows] - centre).mean(axis=0) if m else None
+            means[k] = self._best_mean(k, m, average, centre)
+        return means
+
+    def _best_mean(self, k: int, m: int, average: np.ndarray | None, centre: np.ndarray) -> np.ndarray:
+        p = self.problem
+        lower, upper = p.mean_lower[k], p.mean_upper[k]
+        if average is not None and "means" in p.estimators:
+            slack = 1e-9 * (1.0 + np.abs(average))
+            if np.any(average < lower - slack) or np.any(average > upper + slack):
+                raise InfeasibleError(f"the mean of the samples in component {p.component_names[k]} lies outside its box")
+            return average
+        prior_precision, prior_mean = p.prior.precision[k], p.prior.mean[k]
+        has_prior = bool(np.any(prior_precision))
+        if average is None:
+            target = prior_mean if has_prior else centre
+            hessian = prior_precision if has_prior else np.eye(len(centre))
+        elif has_prior:
+            hessian = m * p.covariance.of(k) + prior_precision
+            target = average + np.linalg.solve(hessian, prior_precision @ (prior_mean - average))
+        else:
+            hessian, target = m * p.covariance.of(k), average
+        if np.all(target >= lower) and np.all(target <= upper):
+            return target
+        return _nearest_in_box(hessian, target, lower, upper)
+
+    def best_weights(self, sizes: np.ndarray) -> np.ndarray:
+        """Minimise ``-sum_k (n_k + alpha_k - 1) log pi_k`` over the weights that are allowed."""
+        p = self.problem
+        if p.fixed_weights is not None:
+            if "weights" in p.estimators and np.any(np.abs(p.fixed_weights * p.n_samples - sizes) > 1e-6):
+                raise InfeasibleError("the sizes do not agree with the fixed weights and pi_k = n_k / n")
+            return p.fixed_weights
+        if "weights" in p.estimators:
+            weights = sizes / p.n_samples
+            if np.any(weights < p.weight_lower - 1e-9) or np.any(weights > p.weight_upper + 1e-9):
+                raise InfeasibleError("the weights n_k / n lie outside weight_bounds")
+            return np.asarray(weights)
+        power = sizes + p.prior.alpha - 1.0
+        if not p.has_weight_box:
+            total = power.sum()
+            return np.asarray(power / total if total > 0 else np.full(len(power), 1.0 / len(power)))
+        return water_fill(power, p.weight_lower, p.weight_upper)
+
+    # -- checks ----------------------------------------------------------------------------------------------------
+    def checked_labels(self, labels: np.ndarray) -> np.ndarray:
+        array = np.asarray(labels)
+        p = self.problem
+        if array.shape != (p.n_samples,):
+            raise InputError(f"labels must be {p.n_samples} numbers, got shape {array.shape}")
+        if array.dtype.kind not in "iu":
+            raise InputError("labels must be whole numbers")
+        if array.min() < 0 or array.max() >= p.n_components:
+            i = int(np.argmax((array < 0) | (array >= p.n_components)))
+            raise InputError(f"{p.samples.sample(i)}: label {array[i]} is not in 0 .. {p.n_components - 1}")
+        return array.astype(np.int64, copy=False)
+
+
+def _nearest_in_box(hessian: np.ndarray, target: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Minimise ``(x - target)' hessian (x - target)`` over a box."""
+    clipped = np.clip(target, lower, upper)
+    off = hessian - np.diag(np.diag(hessian))
+    if not np.any(off):
+        return clipped
+    if not np.any(hessian):
+        return clipped
+    root = np.linalg.cholesky(hessian).T
+    fixed = lower == upper  # lsq_linear wants an interior
+    x = clipped.copy()
+    if np.all(fixed):
+        return x
+    right = root @ target - root[:, fixed] @ x[fixed]
+    found = lsq_linear(root[:, ~fixed], right, (lower[~fixed], upper[~fixed]), method="bvls", tol=1e-14)
+    x[~fixed] = np.clip(found.x, lower[~fixed], upper[~fixed])
+
+    def cost(v: np.ndarray) -> float:
+        return float((v - target) @ hessian @ (v - target))
+
+    return x if cost(x) <= cost(clipped) else clipped
+
+
+def water_fill(power: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Minimise ``-sum_k power_k log pi_k`` over ``lower <= pi <= upper``, ``sum pi = 1``.
+
+    The solution is ``pi_k = clip(power_k / level, lower_k, upper_k)`` for the level at which the weights add up to one.
+    Their sum falls with the level and is smooth between the levels at which a weight meets a bound, so the right piece is
+    found among those and the level on it in closed form. Components of power zero take what is left over.
+    """
+    positive = power > 0
+    if not np.any(positive):
+        return _fill_up(np.array(lower), lower, upper, np.ones(len(power), dtype=bool))
+    with np.errstate(divide="ignore"):
+        knots = np.concatenate([power[positive] / upper[positive], power[positive] / lower[positive]])
+    knots = np.unique(knots[np.isfinite(knots) & (knots > 0)])
+
+    def at(level: float) -> np.ndarray:
+        return np.where(positive, np.clip(power / level, lower, upper), lower)
+
+    above = [level for level in knots if at(level).sum() >= 1.0]
+    low = above[-1] if above else knots[0] * 1e-3
+    higher = knots[knots > low]
+    middle = 0.5 * (low + higher[0]) if len(higher) else low * 2.0
+    raw = power / middle
+    inside = positive & (raw > lower) & (raw < upper)
+    pi = at(middle)
+    if np.any(inside):
+        rest = 1.0 - pi[~inside].sum()
+        pi[inside] = power[inside] * (rest / power[inside].sum())
+        pi = np.clip(pi, lower, upper)
+    return _fill_up(pi, lower, upper, ~positive)
+
+
+def _fill_up(pi: np.ndarray, lower: np.ndarray, upper: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """Spread what is missing to a sum of one, first over ``free`` entries, then wherever there is room."""
+    for where in (free, np.ones(len(pi), dtype=bool)):
+        missing = 1.0 - pi.sum()
+        if abs(missing) <= 1e-15:
+            break
+        room = (upper - pi if missing > 0 else pi - lower) * where
+        if room.sum() > 0:
+            pi = pi + np.sign(missing) * room * min(1.0, abs(missing) / room.sum())
+    return np.clip(pi, lower, upper)

@@ -1,0 +1,123 @@
+"""Priors on the means and the weights, known up to their normalising constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from certmix.errors import InputError
+from certmix.problem.covariance import _checked, _frozen, _numbers, _symmetric
+
+
+@dataclass(frozen=True)
+class GaussianPrior:
+    """``mu_k ~ Gaussian(mean, covariance)``.
+
+    Parameters
+    ----------
+    mean : number, array of shape (d,), or (K, d) for one per component
+    covariance : number (times the identity), array of shape (d, d), or (K, d, d)
+    """
+
+    mean: Any = 0.0
+    covariance: Any = 1.0
+
+
+@dataclass(frozen=True)
+class DirichletPrior:
+    """``pi ~ Dirichlet(alpha)``, with alpha one number or one for each component."""
+
+    alpha: Any = 1.0
+
+
+@dataclass(frozen=True)
+class JeffreysPrior:
+    """Dirichlet(1/2) on the weights, flat on the means."""
+
+
+PriorLike = str | GaussianPrior | DirichletPrior | JeffreysPrior | None
+
+
+@dataclass(frozen=True)
+class Prior:
+    """All priors together, as arrays.
+
+    Attributes
+    ----------
+    alpha : ndarray of shape (K,); ones when the weights have a flat prior
+    mean : ndarray of shape (K, d)
+    precision : ndarray of shape (K, d, d); zeros when the means have a flat prior
+    """
+
+    alpha: np.ndarray
+    mean: np.ndarray
+    precision: np.ndarray
+
+    @property
+    def on_means(self) -> bool:
+        return bool(np.any(self.precision))
+
+    @property
+    def on_weights(self) -> bool:
+        return bool(np.any(self.alpha != 1.0))
+
+
+def combine_priors(prior: PriorLike | Iterable[PriorLike], n_components: int, n_features: int) -> Prior:
+    """Validate one prior or several (one on the means, one on the weights) into arrays."""
+    parts = [prior] if prior is None or isinstance(prior, (str, GaussianPrior, DirichletPrior, JeffreysPrior)) else prior
+    alpha = np.ones(n_components)
+    mean = np.zeros((n_components, n_features))
+    precision = np.zeros((n_components, n_features, n_features))
+    seen: set[str] = set()
+    try:
+        parts = list(parts)  # type: ignore[arg-type]
+    except TypeError:
+        raise InputError(f"unknown prior {prior!r}") from None
+    for part in parts:
+        if part is None or part == "flat":
+            continue
+        if part == "jeffreys" or isinstance(part, JeffreysPrior):
+            part = DirichletPrior(0.5)
+        target = "means" if isinstance(part, GaussianPrior) else "weights"
+        if target in seen:
+            raise InputError(f"two priors on the {target} were given; one is enough")
+        seen.add(target)
+        if isinstance(part, GaussianPrior):
+            mean, precision = _gaussian(part, n_components, n_features)
+        elif isinstance(part, DirichletPrior):
+            alpha = _dirichlet(part, n_components)
+        else:
+            raise InputError(f"unknown prior {part!r}; use 'flat', 'jeffreys', GaussianPrior or DirichletPrior")
+    return Prior(_frozen(alpha), _frozen(mean), _frozen(precision))
+
+
+def _dirichlet(prior: DirichletPrior, n_components: int) -> np.ndarray:
+    alpha = _numbers(prior.alpha, "the Dirichlet prior's alpha")
+    if alpha.ndim > 1 or (alpha.ndim == 1 and alpha.shape[0] != n_components):
+        raise InputError(f"the Dirichlet prior needs one alpha or {n_components}; it has shape {alpha.shape}")
+    if np.any(alpha <= 0):
+        raise InputError(f"the Dirichlet prior's alpha must be positive, got {alpha.min():g}")
+    return np.broadcast_to(alpha, (n_components,)).copy()
+
+
+def _gaussian(prior: GaussianPrior, n_components: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    mean = _numbers(prior.mean, "the Gaussian prior's mean")
+    if mean.shape not in ((), (d,), (n_components, d)):
+        raise InputError(
+            f"the Gaussian prior's mean must be one number, {d} numbers, or a ({n_components}, {d}) array; "
+            f"it has shape {mean.shape}"
+        )
+    covariance = _numbers(prior.covariance, "the Gaussian prior's covariance")
+    if covariance.shape not in ((), (d, d), (n_components, d, d)):
+        raise InputError(
+            f"the Gaussian prior's covariance must be one number, a ({d}, {d}) or a ({n_components}, {d}, {d}) array; "
+            f"it has shape {covariance.shape}"
+        )
+    if covariance.ndim == 0:
+        covariance = covariance * np.eye(d)
+    stack = np.broadcast_to(covariance, (n_components, d, d))
+    precision = np.stack([_symmetric(np.linalg.inv(_checked(s, "the Gaussian prior's covariance"))) for s in stack])
+    return np.broadcast_to(mean, (n_components, d)).copy(), precision

@@ -1,0 +1,342 @@
+"""What is asked: data, known covariance, weights, priors, boxes and side constraints, validated once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from certmix.errors import InfeasibleError, InputError
+from certmix.problem.constraints import Constraint
+from certmix.problem.covariance import Covariance, _frozen, _numbers, known_covariance
+from certmix.problem.priors import Prior, PriorLike, combine_priors
+from certmix.problem.rules import ALL, Rules, resolve_rules
+from certmix.problem.samples import Samples
+
+ESTIMATORS = ("weights", "means")
+
+
+class Problem:
+    r"""MAP clustering under a Gaussian mixture with known covariance (Problem 1 of Flaherty et al. 2020).
+
+    Minimise over labels :math:`z`, means :math:`\mu` and weights :math:`\pi`
+
+    .. math::
+
+        f = \sum_i \Bigl[ \tfrac12 (y_i-\mu_{z_i})^\top P_{z_i} (y_i-\mu_{z_i}) - \log \pi_{z_i} \Bigr]
+            - \log p(\mu, \pi)
+
+    subject to the side constraints and boxes. Constants that do not depend on the clustering are left out; with one
+    covariance per component :math:`\tfrac12 \log\det \Sigma_{z_i}` is added for every sample.
+
+    Parameters
+    ----------
+    data : array-like of shape (n, d) or DataFrame
+        The samples. A DataFrame's index gives their names.
+    n_components : int
+        K, the number of components.
+    variance, precision, covariance : optional, at most one of them
+        The known covariance: a scalar variance (or one per component), a precision matrix or a covariance matrix,
+        shape (d, d), or (K, d, d) for one per component. Unit variance when none is given.
+    weights : "free", "uniform" or array of shape (K,)
+        Mixing weights to be found, or fixed. With uniform weights and a shared covariance this is k-means in the
+        whitened space.
+    mean_bounds : (lower, upper), optional
+        Box on the component means; each side a number, (d,) or (K, d). Infinite entries are allowed.
+    weight_bounds : (lower, upper), optional
+        Box on the weights; each side a number or (K,).
+    prior : "flat", "jeffreys", GaussianPrior, DirichletPrior or a list of them
+    constraints : iterable of constraints
+    estimators : subset of {"weights", "means"}
+        Force ``pi_k = n_k / n`` and/or ``mu_k`` = the cluster's mean. Changes the optimum only under priors, boxes or
+        fixed weights.
+    allow_empty : bool
+        Whether a component may hold no sample. By default every component holds at least one, as in the paper.
+    names, component_names : sequences of names, optional
+
+    Raises
+    ------
+    InputError
+        When anything is wrong with the input; the message names the culprit.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        n_components: int,
+        *,
+        variance: Any = None,
+        precision: Any = None,
+        covariance: Any = None,
+        weights: Any = "free",
+        mean_bounds: tuple[Any, Any] | None = None,
+        weight_bounds: tuple[Any, Any] | None = None,
+        prior: PriorLike | Iterable[PriorLike] = None,
+        constraints: Iterable[Constraint] = (),
+        estimators: Iterable[str] = (),
+        allow_empty: bool = False,
+        names: Sequence[Any] | None = None,
+        component_names: Sequence[str] | None = None,
+    ) -> None:
+        self.samples = Samples(data, names)
+        self.allow_empty = bool(allow_empty)
+        self.n_components = _component_count(n_components, self.n_samples, self.allow_empty)
+        self.component_names = _component_names(component_names, self.n_components)
+        self.covariance: Covariance = known_covariance(
+            n_components=self.n_components,
+            n_features=self.n_features,
+            variance=variance,
+            precision=precision,
+            covariance=covariance,
+        )
+        self.estimators = frozenset(_estimators(estimators))
+        self.fixed_weights = _fixed_weights(weights, self.n_components)
+        self.weight_lower, self.weight_upper = _weight_box(weight_bounds, self.n_components, self.fixed_weights)
+        self.mean_lower, self.mean_upper = _mean_box(mean_bounds, self.n_components, self.samples)
+        self.prior: Prior = combine_priors(prior, self.n_components, self.n_features)
+        if self.allow_empty and self.fixed_weights is None and np.any(self.prior.alpha < 1):
+            raise InputError(
+                "a Dirichlet prior with alpha < 1 (Jeffreys) and allow_empty together have no optimum: the weight of an "
+                "empty component would go to zero and the objective to minus infinity"
+            )
+        self.rules: Rules = resolve_rules(constraints, self.samples, self.n_components, self.component)
+        self.size_lower, self.size_upper = self._size_limits()
+
+    # -- shape -----------------------------------------------------------------------------------------------------
+    @property
+    def data(self) -> np.ndarray:
+        """The samples, (n, d), read-only."""
+        return self.samples.values
+
+    @property
+    def n_samples(self) -> int:
+        return self.samples.n_samples
+
+    @property
+    def n_features(self) -> int:
+        return self.samples.n_features
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.samples.names
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        return self.rules.constraints
+
+    @property
+    def has_mean_box(self) -> bool:
+        return bool(np.any(np.isfinite(self.mean_lower)) or np.any(np.isfinite(self.mean_upper)))
+
+    @property
+    def has_weight_box(self) -> bool:
+        """True when the weights are free but bounded by more than the simplex."""
+        return self.fixed_weights is None and bool(np.any(self.weight_lower > 0) or np.any(self.weight_upper < 1))
+
+    def component(self, ref: Any) -> int:
+        """The position of a component given by name or position."""
+        if isinstance(ref, str):
+            ref = ref.strip()
+            if ref in self.component_names:
+                return self.component_names.index(ref)
+            if ref.isdigit():
+                ref = int(ref)
+        if isinstance(ref, (int, np.integer)) and not isinstance(ref, bool):
+            if str(ref) in self.component_names:
+                return self.component_names.index(str(ref))
+            if 0 <= ref < self.n_components:
+                return int(ref)
+        raise InputError(
+            f"there is no component {ref!r}; components are 0 to {self.n_components - 1}"
+            + (f" or {', '.join(self.component_names)}" if self.named_components else "")
+        )
+
+    @property
+    def named_components(self) -> bool:
+        return self.component_names != tuple(map(str, range(self.n_components)))
+
+    @cached_property
+    def objective(self) -> Any:
+        """The one evaluator of this problem's objective (:class:`certmix.problem.objective.Objective`)."""
+        from certmix.problem.objective import Objective
+
+        return Objective(self)
+
+    def replace(self, **changes: Any) -> Problem:
+        """A new problem with some of the constructor's arguments changed."""
+        arguments: dict[str, Any] = {
+            "data": self.data,
+            "n_components": self.n_components,
+            "precision": self.covariance.precision[0] if self.covariance.shared else self.covariance.precision,
+            "weights": "free" if self.fixed_weights is None else self.fixed_weights,
+            "mean_bounds": (self.mean_lower, self.mean_upper),
+            "weight_bounds": (self.weight_lower, self.weight_upper) if self.fixed_weights is None else None,
+            "prior": self._prior_parts(),
+            "constraints": self.constraints,
+            "estimators": self.estimators,
+            "allow_empty": self.allow_empty,
+            "names": self.names if self.samples.named else None,
+            "component_names": self.component_names if self.named_components else None,
+        }
+        if {"variance", "covariance"} & changes.keys():
+            del arguments["precision"]
+        arguments.update(changes)
+        return Problem(arguments.pop("data"), arguments.pop("n_components"), **arguments)
+
+    def _prior_parts(self) -> list[PriorLike]:
+        from certmix.problem.priors import DirichletPrior, GaussianPrior
+
+        parts: list[PriorLike] = []
+        if self.prior.on_weights:
+            parts.append(DirichletPrior(self.prior.alpha))
+        if self.prior.on_means:
+            parts.append(GaussianPrior(self.prior.mean, np.linalg.inv(self.prior.precision)))
+        return parts
+
+    def __repr__(self) -> str:
+        return (
+            f"Problem({self.n_samples} samples x {self.n_features} features, {self.n_components} components, "
+            f"{len(self.constraints)} constraints)"
+        )
+
+    # -- limits ----------------------------------------------------------------------------------------------------
+    def _size_limits(self) -> tuple[np.ndarray, np.ndarray]:
+        """Limits on the component sizes from the size constraints, non-emptiness and estimator constraints."""
+        n, K = self.n_samples, self.n_components
+        lower = np.full(K, 0 if self.allow_empty else 1, dtype=np.int64)
+        upper = np.full(K, n, dtype=np.int64)
+        for size in self.rules.sizes:
+            which = slice(None) if size.component == ALL else size.component
+            lower[which] = np.maximum(lower[which], size.low)
+            upper[which] = np.minimum(upper[which], size.high)
+        if "weights" in self.estimators:
+            if self.fixed_weights is not None:
+                exact = self.fixed_weights * n
+                whole = np.rint(exact)
+                if np.any(np.abs(exact - whole) > 1e-9 * n):
+                    k = int(np.argmax(np.abs(exact - whole)))
+                    raise InfeasibleError(
+                        f"the estimator constraint pi_k = n_k/n cannot hold with the fixed weights: component "
+                        f"{self.component_names[k]} would need {exact[k]:g} of {n} samples"
+                    )
+                lower, upper = np.maximum(lower, whole.astype(np.int64)), np.minimum(upper, whole.astype(np.int64))
+            else:
+                lower = np.maximum(lower, np.ceil(self.weight_lower * n - 1e-9 * n).astype(np.int64))
+                upper = np.minimum(upper, np.floor(self.weight_upper * n + 1e-9 * n).astype(np.int64))
+        lower.setflags(write=False)
+        upper.setflags(write=False)
+        return lower, upper
+
+
+def _component_count(n_components: Any, n: int, allow_empty: bool) -> int:
+    if isinstance(n_components, bool) or not isinstance(n_components, (int, np.integer)):
+        raise InputError(f"n_components must be a whole number, not {n_components!r}")
+    if n_components < 1:
+        raise InputError(f"n_components must be at least 1, not {n_components}")
+    if n_components > n and not allow_empty:
+        raise InputError(f"n_components={n_components} but there are only {n} samples; every component needs one")
+    return int(n_components)
+
+
+def _component_names(names: Sequence[str] | None, n_components: int) -> tuple[str, ...]:
+    if names is None:
+        return tuple(map(str, range(n_components)))
+    found = tuple(str(x).strip() for x in names)
+    if len(found) != n_components:
+        raise InputError(f"{len(found)} component names were given for {n_components} components")
+    if len(set(found)) < len(found):
+        twice = next(x for x in found if found.count(x) > 1)
+        raise InputError(f"the component name {twice!r} stands twice")
+    return found
+
+
+def _estimators(estimators: Iterable[str]) -> Iterable[str]:
+    if isinstance(estimators, str):
+        estimators = (estimators,)
+    for item in estimators:
+        if item not in ESTIMATORS:
+            raise InputError(f"unknown estimator constraint {item!r}; choose from {', '.join(ESTIMATORS)}")
+        yield item
+
+
+def _fixed_weights(weights: Any, n_components: int) -> np.ndarray | None:
+    if weights is None:
+        return None
+    if isinstance(weights, str):
+        if weights == "free":
+            return None
+        if weights == "uniform":
+            return _frozen(np.full(n_components, 1.0 / n_components))
+        raise InputError(f"weights must be 'free', 'uniform' or {n_components} numbers, not {weights!r}")
+    w = _numbers(weights, "weights")
+    if w.shape != (n_components,):
+        raise InputError(f"weights must be {n_components} numbers, one for each component; got shape {w.shape}")
+    if np.any(w <= 0):
+        raise InputError(f"weights must be positive; component {int(np.argmin(w))} has {w.min():g}")
+    if abs(w.sum() - 1) > 1e-6:
+        raise InputError(f"weights must add up to 1, but add up to {w.sum():.9g}")
+    return _frozen(w / w.sum())
+
+
+def _pair(bounds: Any, what: str) -> tuple[Any, Any]:
+    try:
+        lower, upper = bounds
+    except (TypeError, ValueError):
+        raise InputError(f"{what} must be a pair (lower, upper)") from None
+    return lower, upper
+
+
+def _side(value: Any, missing: float, shape: tuple[int, ...], what: str) -> np.ndarray:
+    try:
+        array = np.array(missing if value is None else value, dtype=np.float64)
+        if np.any(np.isnan(array)):
+            raise InputError(f"{what} holds a value that is not a number")
+        if array.ndim == 1 and len(shape) == 2 and array.shape[0] == shape[0] and shape[1] == 1:
+            array = array[:, None]  # one number per component in one dimension
+        return np.broadcast_to(array, shape).copy()
+    except InputError:
+        raise
+    except (TypeError, ValueError):
+        raise InputError(f"{what} must be numbers that fit the shape {shape}; got {value!r}") from None
+
+
+def _weight_box(bounds: Any, K: int, fixed: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    if bounds is None:
+        return _frozen(np.zeros(K)), _frozen(np.ones(K))
+    low, high = _pair(bounds, "weight_bounds")
+    lower = np.maximum(_side(low, 0.0, (K,), "the lower weight bound"), 0.0)
+    upper = np.minimum(_side(high, 1.0, (K,), "the upper weight bound"), 1.0)
+    for k in range(K):
+        if lower[k] > upper[k]:
+            raise InputError(f"weight_bounds exclude everything for component {k}: {lower[k]:g} > {upper[k]:g}")
+        if upper[k] <= 0:
+            raise InputError(f"weight_bounds force the weight of component {k} to zero")
+    if lower.sum() > 1 + 1e-12:
+        raise InputError(f"weight_bounds exclude everything: the lower bounds add up to {lower.sum():g} > 1")
+    if upper.sum() < 1 - 1e-12:
+        raise InputError(f"weight_bounds exclude everything: the upper bounds add up to {upper.sum():g} < 1")
+    if fixed is not None:
+        outside = np.flatnonzero((fixed < lower - 1e-12) | (fixed > upper + 1e-12))
+        if len(outside):
+            k = int(outside[0])
+            raise InputError(f"the fixed weight {fixed[k]:g} of component {k} lies outside weight_bounds")
+    return _frozen(lower), _frozen(upper)
+
+
+def _mean_box(bounds: Any, K: int, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
+    d = samples.n_features
+    if bounds is None:
+        return _frozen(np.full((K, d), -np.inf)), _frozen(np.full((K, d), np.inf))
+    low, high = _pair(bounds, "mean_bounds")
+    lower = _side(low, -np.inf, (K, d), "the lower mean bound")
+    upper = _side(high, np.inf, (K, d), "the upper mean bound")
+    bad = np.argwhere((lower > upper) | (lower == np.inf) | (upper == -np.inf))
+    if len(bad):
+        k, j = bad[0]
+        raise InputError(
+            f"mean_bounds exclude everything for component {k}, {samples.feature(int(j))}: "
+            f"{lower[k, j]:g} > {upper[k, j]:g}"
+        )
+    return _frozen(lower), _frozen(upper)

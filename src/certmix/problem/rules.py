@@ -1,0 +1,143 @@
+"""The side constraints with every name resolved to a position: what the rest of the program reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from certmix.errors import InputError
+from certmix.problem import constraints as c
+from certmix.problem.samples import Samples
+
+ALL = -1  # stands for "every component"
+
+
+@dataclass(frozen=True)
+class Link:
+    """Samples ``i`` and ``j`` together (must-link) or apart (cannot-link)."""
+
+    i: int
+    j: int
+    origin: int
+
+
+@dataclass(frozen=True)
+class Implies:
+    """``sample`` in ``component`` (or ALL) implies ``then`` in it."""
+
+    sample: int
+    then: int
+    component: int
+    origin: int
+
+
+@dataclass(frozen=True)
+class Known:
+    sample: int
+    component: int
+    origin: int
+
+
+@dataclass(frozen=True)
+class Size:
+    """``low <= n_component <= high``; component may be ALL."""
+
+    component: int
+    low: int
+    high: int
+    origin: int
+
+
+@dataclass(frozen=True)
+class Count:
+    """``low <= #(samples in component) <= high``."""
+
+    samples: np.ndarray
+    component: int
+    low: int
+    high: int
+    origin: int
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Resolved constraints. ``origin`` is the position of the object in :attr:`constraints`."""
+
+    constraints: tuple[c.Constraint, ...]
+    together: tuple[Link, ...]
+    apart: tuple[Link, ...]
+    implications: tuple[Implies, ...]
+    labels: tuple[Known, ...]
+    sizes: tuple[Size, ...]
+    counts: tuple[Count, ...]
+
+    @property
+    def coupled(self) -> bool:
+        """True when some constraint ties the fate of one sample to others (sizes included)."""
+        return bool(self.together or self.apart or self.implications or self.sizes or self.counts)
+
+
+def resolve_rules(
+    constraints: Iterable[Any], samples: Samples, n_components: int, component_of: Callable[[Any], int]
+) -> Rules:
+    """Turn constraint objects into :class:`Rules`, or say which one is wrong and where it was written."""
+    kept: list[c.Constraint] = []
+    for item in constraints:
+        if not isinstance(item, c.Constraint):
+            raise InputError(f"{item!r} is not a constraint; use MustLink, CannotLink, Label, MinimumSize, …")
+        kept.append(item)
+    n = samples.n_samples
+    together: list[Link] = []
+    apart: list[Link] = []
+    implications: list[Implies] = []
+    labels: list[Known] = []
+    sizes: list[Size] = []
+    counts: list[Count] = []
+    for origin, item in enumerate(kept):
+        try:
+            component = getattr(item, "component", None)
+            k = ALL if component is None else component_of(component)
+            match item:
+                case c.MustLink():
+                    rows = [samples.position(s) for s in item.samples]
+                    together += [Link(rows[0], j, origin) for j in rows[1:] if j != rows[0]]
+                case c.CannotLink():
+                    rows = [samples.position(s) for s in item.samples]
+                    if len(set(rows)) < len(rows):
+                        twice = next(r for r in rows if rows.count(r) > 1)
+                        raise InputError(f"{samples.sample(twice)} cannot be apart from itself")
+                    apart += [Link(i, j, origin) for a, i in enumerate(rows) for j in rows[a + 1 :]]
+                case c.Implication():
+                    i, j = samples.position(item.sample), samples.position(item.then)
+                    if i != j:
+                        implications.append(Implies(i, j, k, origin))
+                case c.Label():
+                    labels.append(Known(samples.position(item.sample), k, origin))
+                case c.MinimumSize():
+                    sizes.append(Size(k, item.limit, n, origin))
+                case c.MaximumSize():
+                    sizes.append(Size(k, 0, item.limit, origin))
+                case c.Counting():
+                    rows = [samples.position(s) for s in item.samples]
+                    if len(set(rows)) < len(rows):
+                        twice = next(r for r in rows if rows.count(r) > 1)
+                        raise InputError(f"{samples.sample(twice)} stands twice in the set")
+                    low = 0 if isinstance(item, c.Packing) else item.limit
+                    high = len(rows) if isinstance(item, c.Covering) else item.limit
+                    counts.append(Count(np.array(rows), k, low, high, origin))
+                case _:
+                    raise InputError(f"unknown kind of constraint {type(item).__name__}")
+        except InputError as error:
+            raise InputError(f"{item.kind}{item.at()}: {error}") from None
+    return Rules(
+        tuple(kept),
+        tuple(together),
+        tuple(apart),
+        tuple(implications),
+        tuple(labels),
+        tuple(sizes),
+        tuple(counts),
+    )

@@ -1,0 +1,153 @@
+"""The samples: a validated matrix and the samples' names."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from certmix.errors import InputError
+
+
+class Samples:
+    """Validated data with names.
+
+    Parameters
+    ----------
+    data : array-like of shape (n, d), a pandas DataFrame, or a sequence of n numbers (d = 1)
+    names : sequence of n names, optional
+        Default: the index of a DataFrame (or Series), otherwise the positions ``0 .. n-1``.
+    """
+
+    def __init__(self, data: Any, names: Sequence[Any] | None = None) -> None:
+        columns = getattr(data, "columns", None)
+        index = getattr(data, "index", None)
+        if names is None and index is not None and not callable(index):
+            names = list(index)
+        self.columns: tuple[str, ...] | None = None if columns is None else tuple(str(c) for c in columns)
+        self.values = _matrix(data, self.columns)
+        n = self.values.shape[0]
+        self.named = names is not None and list(names) != list(range(n))
+        self._integer_names = names is not None and all(
+            isinstance(x, (int, np.integer)) and not isinstance(x, bool) for x in names
+        )
+        if names is None:
+            self.names: tuple[str, ...] = tuple(map(str, range(n)))
+        else:
+            self.names = tuple(str(x) for x in names)
+            self._check_names(n)
+        self._check_values()
+        self.values.setflags(write=False)
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.values.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.values.shape[1])
+
+    def feature(self, j: int) -> str:
+        """How to call column ``j`` in a message."""
+        return f"column {self.columns[j]!r}" if self.columns else f"column {j}"
+
+    def sample(self, i: int) -> str:
+        """How to call sample ``i`` in a message."""
+        return self.names[i] if self.named else f"sample {i}"
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
+    def position(self, ref: Any) -> int:
+        """The position of a sample given by name or position.
+
+        A string is a name. A whole number is a position, unless the samples' own names are whole numbers.
+        """
+        if isinstance(ref, (int, np.integer)) and not isinstance(ref, bool):
+            if self._integer_names and self.named:
+                found = self._positions.get(str(ref))
+            else:
+                found = int(ref) if 0 <= ref < self.n_samples else None
+            if found is None:
+                raise InputError(f"there is no sample {int(ref)}; {self._known()}")
+            return found
+        found = self._positions.get(str(ref).strip()) if isinstance(ref, str) else None
+        if found is None:
+            close = difflib.get_close_matches(str(ref), self.names[:20000], n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else f"; {self._known()}"
+            raise InputError(f"there is no sample named {ref!r}{hint}")
+        return found
+
+    def _known(self) -> str:
+        if self.named:
+            return f"the {self.n_samples} samples are named {self.names[0]!r} … {self.names[-1]!r}"
+        return f"samples are numbered 0 to {self.n_samples - 1}"
+
+    def _check_names(self, n: int) -> None:
+        if len(self.names) != n:
+            raise InputError(f"{len(self.names)} sample names were given for {n} samples")
+        if len(set(self.names)) < n:
+            seen: dict[str, int] = {}
+            for i, name in enumerate(self.names):
+                if name in seen:
+                    raise InputError(
+                        f"the sample name {name!r} stands twice (positions {seen[name]} and {i}); names must differ"
+                    )
+                seen[name] = i
+        for i, name in enumerate(self.names):
+            if not name.strip() or name == "nan":
+                raise InputError(f"the sample at position {i} has a blank name")
+
+    def _check_values(self) -> None:
+        y = self.values
+        bad = np.argwhere(~np.isfinite(y))
+        if len(bad):
+            i, j = bad[0]
+            more = f" ({len(bad)} such values in all)" if len(bad) > 1 else ""
+            raise InputError(f"{self.sample(i)}, {self.feature(j)}: the value is {y[i, j]}{more}; fill or drop it first")
+        largest = float(np.abs(y).max())
+        if largest > 1e100:
+            raise InputError(f"the data hold a value of size {largest:.3g}; rescale them first")
+        if y.shape[0] > 1:
+            constant = np.flatnonzero(np.ptp(y, axis=0) == 0.0)
+            if len(constant):
+                j = int(constant[0])
+                raise InputError(f"{self.feature(j)} is constant (always {y[0, j]:g}); it cannot separate anything: drop it")
+
+
+def _matrix(data: Any, columns: tuple[str, ...] | None) -> np.ndarray:
+    """``data`` as a fresh float64 matrix."""
+    if hasattr(data, "toarray"):
+        raise InputError("the data are a sparse matrix; give a dense array (data.toarray())")
+    try:
+        y = np.array(data, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(_not_numeric(data, columns)) from None
+    if y.ndim == 1:
+        y = y[:, None]
+    if y.ndim != 2:
+        raise InputError(f"the data must be a table (samples x features), but have {y.ndim} dimensions")
+    if y.shape[0] == 0 or y.shape[1] == 0:
+        raise InputError(f"the data are empty: {y.shape[0]} samples x {y.shape[1]} features")
+    if np.iscomplexobj(np.asarray(data)):
+        raise InputError("the data are complex numbers; clustering needs real ones")
+    return np.ascontiguousarray(y)
+
+
+def _not_numeric(data: Any, columns: tuple[str, ...] | None) -> str:
+    try:
+        table = np.asarray(data, dtype=object)
+        for i, row in enumerate(table):
+            for j, value in enumerate(np.atleast_1d(row)):
+                try:
+                    float(value)
+                except (TypeError, ValueError):
+                    where = f"column {columns[j]!r}" if columns else f"column {j}"
+                    return f"sample {i}, {where}: {value!r} is not a number"
+    except Exception:
+        pass
+    return "the data cannot be read as a table of numbers (do all rows have the same length?)"

@@ -1,0 +1,63 @@
+"""Which constraints do given labels satisfy?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from certmix.problem.rules import ALL
+from certmix.problem.wording import describe
+
+if TYPE_CHECKING:
+    from certmix.problem.problem import Problem
+
+
+@dataclass(frozen=True)
+class Satisfaction:
+    """One line of the constraint satisfaction table."""
+
+    kind: str
+    text: str
+    source: str
+    satisfied: bool
+
+
+def satisfied(problem: Problem, labels: np.ndarray) -> np.ndarray:
+    """For every constraint object of the problem, whether the labels satisfy it."""
+    rules = problem.rules
+    ok = np.ones(len(rules.constraints), dtype=bool)
+    sizes = np.bincount(labels, minlength=problem.n_components)
+    for link in rules.together:
+        ok[link.origin] &= labels[link.i] == labels[link.j]
+    for link in rules.apart:
+        ok[link.origin] &= labels[link.i] != labels[link.j]
+    for rule in rules.implications:
+        triggered = rule.component in (ALL, labels[rule.sample])
+        ok[rule.origin] &= not triggered or labels[rule.then] == labels[rule.sample]
+    for known in rules.labels:
+        ok[known.origin] &= labels[known.sample] == known.component
+    for size in rules.sizes:
+        counts = sizes if size.component == ALL else sizes[size.component]
+        ok[size.origin] &= bool(np.all((counts >= size.low) & (counts <= size.high)))
+    for count in rules.counts:
+        found = int(np.count_nonzero(labels[count.samples] == count.component))
+        ok[count.origin] &= count.low <= found <= count.high
+    return ok
+
+
+def is_feasible(problem: Problem, labels: np.ndarray) -> bool:
+    """Whether the labels satisfy every side constraint and size limit (boxes and estimators are the evaluator's)."""
+    sizes = np.bincount(labels, minlength=problem.n_components)
+    if np.any(sizes < problem.size_lower) or np.any(sizes > problem.size_upper):
+        return False
+    return bool(satisfied(problem, labels).all())
+
+
+def satisfaction_table(problem: Problem, labels: np.ndarray) -> tuple[Satisfaction, ...]:
+    """Every constraint in words, and whether the labels satisfy it."""
+    return tuple(
+        Satisfaction(item.kind, describe(problem, item), item.source, bool(good))
+        for item, good in zip(problem.constraints, satisfied(problem, labels), strict=True)
+    )

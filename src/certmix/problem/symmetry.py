@@ -1,0 +1,48 @@
+"""Which components are interchangeable?
+
+Two components are interchangeable when swapping their labels leaves the problem as it is. No rule of the problem
+mentions two components at once, so this holds exactly when everything said about the one is also said about the other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+
+if TYPE_CHECKING:
+    from certmix.problem.problem import Problem
+
+
+def interchangeable(problem: Problem) -> np.ndarray:
+    """Class of every component, shape (K,): equal numbers mean interchangeable. Classes are numbered from 0."""
+    rules = problem.rules
+    classes: dict[tuple[object, ...], int] = {}
+    out = np.empty(problem.n_components, dtype=np.int64)
+    for k in range(problem.n_components):
+        said: list[tuple[object, ...]] = []
+        said += [("label", r.sample) for r in rules.labels if r.component == k]
+        said += [("implies", r.sample, r.then) for r in rules.implications if r.component == k]
+        said += [
+            ("count", tuple(sorted(r.samples.tolist())), r.low, r.high) for r in rules.counts if r.component == k
+        ]
+        signature: tuple[object, ...] = (
+            problem.covariance.of(k).tobytes(),
+            float(problem.covariance.half_log_det[k]),
+            problem.prior.precision[k].tobytes(),
+            problem.prior.mean[k].tobytes() if np.any(problem.prior.precision[k]) else b"",
+            float(problem.prior.alpha[k]),
+            problem.mean_lower[k].tobytes(),
+            problem.mean_upper[k].tobytes(),
+            float(problem.weight_lower[k]),
+            float(problem.weight_upper[k]),
+            None if problem.fixed_weights is None else float(problem.fixed_weights[k]),
+            int(problem.size_lower[k]),
+            int(problem.size_upper[k]),
+            tuple(sorted(set(said), key=repr)),
+        )
+        out[k] = classes.setdefault(signature, len(classes))
+    return out
+
+

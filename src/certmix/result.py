@@ -1,0 +1,223 @@
+"""The result of a run: immutable, printable, savable."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from certmix.ledger import Ledger, TracePoint
+from certmix.problem import Problem, satisfaction_table
+from certmix.problem.satisfaction import Satisfaction
+from certmix.status import Status, Termination, Tolerances, decide
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What was found and what was proved.
+
+    Attributes
+    ----------
+    status : Status
+        ``optimal``, ``feasible``, ``infeasible`` or ``unknown``: how good the answer is.
+    termination : Termination
+        Why the run stopped; independent of how good the answer is.
+    objective, lower_bound : float
+        Value of the clustering, and a proved lower bound on the value of every clustering. Infinite (positive or
+        negative) where there is none.
+    labels : ndarray of shape (n,), or None
+        Component of every sample.
+    means, weights : ndarrays of shape (K, d) and (K,), or None
+    posterior : ndarray of shape (n,), or None
+        Probability of the assigned component given the sample, at the found means and weights.
+    runner_up : ndarray of shape (n,), or None
+        The most probable other component of every sample (-1 when K = 1).
+    constraints : tuple of Satisfaction
+        Every side constraint in words and whether the labels satisfy it.
+    trace : tuple of TracePoint
+        (seconds, incumbent, bound) over the run.
+    certificate_level : str
+        ``verified``, ``computed``, ``attested by …`` or ``none``.
+    """
+
+    status: Status
+    termination: Termination
+    engine: str
+    objective: float
+    lower_bound: float
+    labels: np.ndarray | None
+    means: np.ndarray | None
+    weights: np.ndarray | None
+    posterior: np.ndarray | None
+    runner_up: np.ndarray | None
+    names: tuple[str, ...]
+    component_names: tuple[str, ...]
+    feature_names: tuple[str, ...]
+    constraints: tuple[Satisfaction, ...]
+    trace: tuple[TracePoint, ...]
+    nodes: int
+    seconds: float
+    tolerances: Tolerances
+    certificate_level: str = "none"
+    message: str = ""
+    source: str = ""
+    """Where the incumbent came from."""
+
+    def __post_init__(self) -> None:
+        for name in ("labels", "means", "weights", "posterior", "runner_up"):
+            array = getattr(self, name)
+            if array is not None:
+                array = np.array(array)
+                array.setflags(write=False)
+                object.__setattr__(self, name, array)
+
+    @property
+    def gap_absolute(self) -> float:
+        """``UB - LB`` in nats."""
+        return Tolerances.gap_absolute(self.objective, self.lower_bound)
+
+    @property
+    def gap_relative(self) -> float:
+        """``(UB - LB) / max(1, |UB|)``."""
+        return Tolerances.gap_relative(self.objective, self.lower_bound)
+
+    @property
+    def n_components(self) -> int:
+        return len(self.component_names)
+
+    @property
+    def sizes(self) -> np.ndarray | None:
+        """How many samples each component holds."""
+        return None if self.labels is None else np.bincount(self.labels, minlength=self.n_components)
+
+    def sentence(self) -> str:
+        """What is proved, in one sentence."""
+        if self.status is Status.INFEASIBLE:
+            return f"Infeasible: {self.message}" if self.message else "Infeasible: no clustering satisfies the constraints."
+        if self.labels is None:
+            return f"Nothing was found before the run stopped ({self.termination})."
+        found = f"The clustering found has objective {self.objective:.10g}"
+        if not math.isfinite(self.lower_bound):
+            return f"{found}; how far it is from the optimum is not known ({self.termination})."
+        if self.status is Status.OPTIMAL:
+            return (
+                f"{found} and is proved optimal to within {self.gap_absolute:.3g} nats "
+                f"({self.gap_relative:.2g} relative)."
+            )
+        return (
+            f"{found}; no clustering is better than {self.lower_bound:.10g}, so it is within {self.gap_absolute:.4g} nats "
+            f"({100 * self.gap_relative:.3g} %) of the optimum ({self.termination})."
+        )
+
+    def summary(self) -> str:
+        """A table in the manner of statsmodels."""
+        from certmix.summary import summary
+
+        return summary(self)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per sample: label, component name, posterior probability, runner-up."""
+        import pandas as pd
+
+        if self.labels is None or self.posterior is None or self.runner_up is None:
+            raise ValueError("there is no clustering to show: " + self.sentence())
+        component = np.array(self.component_names, dtype=object)
+        runner = np.array([*self.component_names, ""], dtype=object)[self.runner_up]
+        return pd.DataFrame(
+            {
+                "label": self.labels,
+                "component": component[self.labels],
+                "posterior": self.posterior,
+                "runner_up": runner,
+            },
+            index=pd.Index(self.names, name="sample"),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values, ready for JSON (missing numbers are None)."""
+        from certmix.io.results import as_dict
+
+        return as_dict(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write ``PATH.json`` and ``PATH.npz``."""
+        from certmix.io.results import save
+
+        return save(self, path)
+
+    @staticmethod
+    def load(path: str | Path) -> Result:
+        """Read what :meth:`save` wrote."""
+        from certmix.io.results import load
+
+        return load(path)
+
+    def __repr__(self) -> str:
+        return (
+            f"Result({self.status}, objective={self.objective:.10g}, lower_bound={self.lower_bound:.10g}, "
+            f"gap={self.gap_absolute:.3g} nats, engine={self.engine!r}, {self.termination})"
+        )
+
+
+def build_result(
+    problem: Problem,
+    ledger: Ledger,
+    *,
+    engine: str,
+    termination: Termination,
+    infeasible: bool = False,
+    certificate_level: str = "none",
+    message: str = "",
+) -> Result:
+    """The result of a run from its ledger. The status is decided here, by comparing numbers."""
+    point = ledger.incumbent
+    posterior = runner_up = None
+    if point is not None:
+        posterior, runner_up = _posterior(problem, point.labels, point.means, point.weights)
+    lower = ledger.bound
+    columns = problem.samples.columns or tuple(f"x{j}" for j in range(problem.n_features))
+    return Result(
+        status=decide(ledger.upper, lower, ledger.tolerances, infeasible=infeasible),
+        termination=termination,
+        engine=engine,
+        objective=ledger.upper,
+        lower_bound=lower,
+        labels=None if point is None else point.labels,
+        means=None if point is None else point.means,
+        weights=None if point is None else point.weights,
+        posterior=posterior,
+        runner_up=runner_up,
+        names=problem.names,
+        component_names=problem.component_names,
+        feature_names=columns,
+        constraints=() if point is None else satisfaction_table(problem, point.labels),
+        trace=tuple(ledger.trace),
+        nodes=ledger.nodes,
+        seconds=ledger.seconds,
+        tolerances=ledger.tolerances,
+        certificate_level=certificate_level if math.isfinite(lower) or infeasible else "none",
+        message=message,
+        source=ledger.source,
+    )
+
+
+def _posterior(
+    problem: Problem, labels: np.ndarray, means: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Posterior probability of the assigned component, and the best other one."""
+    costs = problem.objective.component_costs(means, weights)
+    best = costs.min(axis=1, keepdims=True)
+    odds = np.exp(best - costs)
+    rows = np.arange(len(labels))
+    probability = odds[rows, labels] / odds.sum(axis=1)
+    if problem.n_components == 1:
+        return probability, np.full(len(labels), -1, dtype=np.int64)
+    others = costs.copy()
+    others[rows, labels] = np.inf
+    return probability, others.argmin(axis=1)

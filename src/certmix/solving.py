@@ -1,0 +1,121 @@
+"""``solve``: wires problem, engine, ledger and observers together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from certmix.auto import choose
+from certmix.engines import Outcome, engine as find_engine, require
+from certmix.errors import InfeasibleError, InputError
+from certmix.ledger import Ledger
+from certmix.observers.base import Observer
+from certmix.options import Options
+from certmix.presolve.feasibility import check_feasible
+from certmix.problem import Problem, is_feasible
+from certmix.result import Result, build_result
+from certmix.status import Termination
+
+
+def solve(
+    problem: Problem,
+    engine: str = "auto",
+    *,
+    gap: float = 1e-6,
+    absolute_gap: float = 0.0,
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+    threads: int | None = None,
+    seed: int = 0,
+    restarts: int | None = None,
+    start: Any = None,
+    verbose: bool = False,
+    observers: Sequence[Observer] = (),
+) -> Result:
+    """Find the MAP clustering of a problem and prove how close to the global optimum it is.
+
+    Parameters
+    ----------
+    problem : Problem
+    engine : str
+        ``auto``, or one of :data:`certmix.engines.NAMES`.
+    gap, absolute_gap : float
+        Stop when the relative gap ``(UB - LB) / max(1, |UB|)`` or the absolute gap in nats is reached.
+    time_limit : float, optional
+        Seconds; a limited run returns the best clustering and bound it had.
+    node_limit : int, optional
+    threads : int, optional
+    seed : int
+    restarts : int, optional
+        Number of starts of the local methods.
+    start : array of n labels, optional
+        A clustering to start from.
+    verbose : bool
+        Write a log to standard error.
+    observers : sequence of Observer
+
+    Returns
+    -------
+    Result
+        ``result.status`` says how good the answer is; ``result.termination`` why the run stopped.
+
+    Raises
+    ------
+    InputError
+        For bad input, before any work. Contradictory constraints are not an error: the result is ``infeasible`` and
+        its message names a smallest set of constraints that cannot hold together.
+    """
+    options = Options(
+        gap=gap,
+        absolute_gap=absolute_gap,
+        time_limit=time_limit,
+        node_limit=node_limit,
+        threads=threads,
+        seed=seed,
+        restarts=restarts,
+        start=start,
+    )
+    if verbose:
+        from certmix.observers.log import PlainLog
+
+        observers = (*observers, PlainLog())
+    ledger = Ledger(problem, options.tolerances, observers)
+    chosen, reason = choose(problem) if engine == "auto" else (engine, "")
+    runner = find_engine(chosen)
+    require(runner, problem)
+    for observer in observers:
+        observer.started(problem, chosen, ledger)
+    if reason:
+        ledger.message(f"engine: {chosen}, because {reason}")
+
+    message = ""
+    try:
+        check_feasible(problem)
+        if options.start is not None:
+            _offer_start(problem, ledger, options.start)
+        outcome = runner.run(problem, ledger, options)
+    except InfeasibleError as error:
+        outcome, message = Outcome(Termination.EXHAUSTED, infeasible=True), str(error)
+    except KeyboardInterrupt:
+        outcome = Outcome(Termination.INTERRUPTED)
+    result = build_result(
+        problem,
+        ledger,
+        engine=chosen,
+        termination=outcome.termination,
+        infeasible=outcome.infeasible,
+        certificate_level=outcome.certificate,
+        message=message,
+    )
+    for observer in observers:
+        observer.finished(result)
+    return result
+
+
+def _offer_start(problem: Problem, ledger: Ledger, start: Any) -> None:
+    import numpy as np
+
+    labels = problem.objective.checked_labels(np.asarray(start))
+    if not is_feasible(problem, labels):
+        raise InputError("the clustering given as start violates a constraint")
+    ledger.offer(labels, "start")

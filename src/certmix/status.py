@@ -1,0 +1,89 @@
+"""How good is the answer, why did the run stop, and the one place where the two bounds are compared."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from certmix.errors import InputError
+
+
+class Status(StrEnum):
+    """How good the answer is."""
+
+    OPTIMAL = "optimal"
+    """The gap between incumbent and lower bound is within the tolerances."""
+    FEASIBLE = "feasible"
+    """A clustering that satisfies every constraint is known; how far from optimal it is, the gap says."""
+    INFEASIBLE = "infeasible"
+    """It is proved that no clustering satisfies the constraints."""
+    UNKNOWN = "unknown"
+    """No clustering was found and none was excluded."""
+
+
+class Termination(StrEnum):
+    """Why the run stopped."""
+
+    GAP = "gap reached"
+    TIME = "time limit"
+    NODES = "node limit"
+    INTERRUPTED = "interrupted"
+    EXHAUSTED = "exhausted"
+    """Everything was explored."""
+    CONVERGED = "converged"
+    """A local method came to rest; nothing is proved."""
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """The owner of every comparison between an incumbent and a bound.
+
+    Parameters
+    ----------
+    relative : float
+        Relative gap ``(UB - LB) / max(1, |UB|)`` that is good enough.
+    absolute : float
+        Absolute gap in nats that is good enough. Either one suffices.
+    """
+
+    relative: float = 1e-6
+    absolute: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("relative", "absolute"):
+            value = getattr(self, name)
+            if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < math.inf:
+                raise InputError(f"the {name} gap must be a number >= 0, not {value!r}")
+
+    @staticmethod
+    def gap_absolute(upper: float, lower: float) -> float:
+        """``UB - LB`` in nats, never negative; infinite when either side is missing."""
+        if not (math.isfinite(upper) and math.isfinite(lower)):
+            return math.inf
+        return max(0.0, upper - lower)
+
+    @classmethod
+    def gap_relative(cls, upper: float, lower: float) -> float:
+        """``(UB - LB) / max(1, |UB|)``."""
+        gap = cls.gap_absolute(upper, lower)
+        return gap / max(1.0, abs(upper)) if math.isfinite(gap) else math.inf
+
+    def allowed(self, upper: float) -> float:
+        """The absolute gap that is good enough for this incumbent."""
+        return max(self.absolute, self.relative * max(1.0, abs(upper))) if math.isfinite(upper) else 0.0
+
+    def cutoff(self, upper: float) -> float:
+        """A node whose bound reaches this needs no further work."""
+        return upper - self.allowed(upper) if math.isfinite(upper) else math.inf
+
+    def closed(self, upper: float, lower: float) -> bool:
+        """Is the gap within the tolerances?"""
+        return self.gap_absolute(upper, lower) <= self.allowed(upper)
+
+
+def decide(upper: float, lower: float, tolerances: Tolerances, *, infeasible: bool = False) -> Status:
+    """The only place where a run is called optimal: by comparing numbers."""
+    if math.isfinite(upper):
+        return Status.OPTIMAL if tolerances.closed(upper, lower) else Status.FEASIBLE
+    return Status.INFEASIBLE if infeasible else Status.UNKNOWN
