@@ -1,0 +1,249 @@
+"""Results as plain values, and as a pair of files: JSON for what a person reads, NPZ for the arrays.
+
+JSON is strict: a number that is missing or infinite is null. No pickle anywhere. The JSON file carries the
+digest of its NPZ file, so that a pair that does not belong together is noticed; a JSON file that holds the
+arrays itself (a snapshot) needs no NPZ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from certmix.errors import InputError
+from certmix.io.atomic import write_atomically, write_text
+from certmix.ledger import TracePoint
+from certmix.problem.satisfaction import Satisfaction
+from certmix.result import Result
+from certmix.status import Status, Termination, Tolerances, decide
+
+FORMAT = "certmix-result"
+VERSION = 1
+# Arrays of the NPZ file; those of one number per sample that JSON readers rarely want are only there.
+_ARRAYS = ("labels", "means", "weights", "posterior", "runner_up")
+_ONLY_NPZ = ("posterior", "runner_up")
+
+
+def as_dict(result: Result) -> dict[str, Any]:
+    """Everything as plain values, ready for JSON (missing and infinite numbers are None)."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "status": str(result.status),
+        "termination": str(result.termination),
+        "objective": finite(result.objective),
+        "lower_bound": finite(result.lower_bound),
+        "gap_absolute": finite(result.gap_absolute),
+        "gap_relative": finite(result.gap_relative),
+        "certificate": result.certificate_level,
+        "engine": result.engine,
+        "source": result.source,
+        "message": result.message,
+        "nodes": int(result.nodes),
+        "seconds": float(result.seconds),
+        "n_samples": len(result.names),
+        "n_features": len(result.feature_names),
+        "n_components": result.n_components,
+        "tolerances": {"relative": result.tolerances.relative, "absolute": result.tolerances.absolute},
+        "sizes": _plain(result.sizes),
+        "weights": _plain(result.weights),
+        "means": _plain(result.means),
+        "labels": _plain(result.labels),
+        "posterior": _plain(result.posterior),
+        "runner_up": _plain(result.runner_up),
+        "names": list(result.names),
+        "component_names": list(result.component_names),
+        "feature_names": list(result.feature_names),
+        "constraints": [
+            {"kind": c.kind, "text": c.text, "source": c.source, "satisfied": c.satisfied}
+            for c in result.constraints
+        ],
+        "trace": [[p.seconds, finite(p.incumbent), finite(p.bound)] for p in result.trace],
+    }
+
+
+def finite(value: float) -> float | None:
+    """The number, or None when it is infinite or not a number."""
+    return float(value) if math.isfinite(value) else None
+
+
+def _plain(array: np.ndarray | None) -> Any:
+    if array is None:
+        return None
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        return [_plain(row) for row in array] if array.ndim > 1 else [finite(x) for x in array]
+    return array.tolist()
+
+
+def dumps(document: Mapping[str, Any]) -> str:
+    """Strict JSON, one line for every top-level key."""
+    lines = [f"  {json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in document.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+# -- writing -------------------------------------------------------------------------------------------
+def save(result: Result, path: str | Path, *, extra: Mapping[str, Any] | None = None) -> Path:
+    """Write ``PATH.json`` and ``PATH.npz`` and return the path of the former.
+
+    Parameters
+    ----------
+    extra : mapping, optional
+        More entries for the JSON file (how the data were prepared, say); reading leaves them alone.
+    """
+    stem = _stem(path)
+    arrays = {name: getattr(result, name) for name in _ARRAYS if getattr(result, name) is not None}
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    content = buffer.getvalue()
+    document = {key: value for key, value in as_dict(result).items() if key not in _ONLY_NPZ}
+    document["arrays"] = {"file": f"{stem.name}.npz", "sha256": hashlib.sha256(content).hexdigest()}
+    document.update(extra or {})
+    target = stem.with_name(stem.name + ".json")
+    write_atomically(stem.with_name(stem.name + ".npz"), content)
+    write_text(target, dumps(document))
+    return target
+
+
+def _stem(path: str | Path) -> Path:
+    path = Path(path)
+    return path.with_suffix("") if path.suffix in (".json", ".npz") else path
+
+
+# -- reading -------------------------------------------------------------------------------------------
+def load(path: str | Path) -> Result:
+    """Read what :func:`save` wrote; a damaged file is an :class:`InputError` that says what is wrong."""
+    stem = _stem(path)
+    source = stem.with_name(stem.name + ".json")
+    document = _read_json(source)
+    if document.get("format") != FORMAT:
+        raise InputError(f"{source} is not a result of certmix")
+    if document.get("version") != VERSION:
+        raise InputError(
+            f"{source} has format version {document.get('version')!r}; this certmix reads version {VERSION}"
+        )
+    try:
+        if "arrays" in document:
+            document.update(_read_arrays(stem, document["arrays"]))
+        return _from_dict(document)
+    except InputError as error:
+        raise InputError(f"{source} is damaged: {error}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+        what = f"the entry {error} is missing" if isinstance(error, KeyError) else str(error)
+        raise InputError(f"{source} is damaged: {what}") from None
+
+
+def _read_json(source: Path) -> dict[str, Any]:
+    if not source.is_file():
+        raise InputError(f"there is no file {str(source)!r}")
+    try:
+        document = json.loads(source.read_text(encoding="utf-8"), parse_constant=_no_constant)
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{source} is damaged: it is not JSON ({error})") from None
+    if not isinstance(document, dict):
+        raise InputError(f"{source} is not a result of certmix")
+    return document
+
+
+def _no_constant(text: str) -> float:
+    raise ValueError(f"{text} is not allowed")
+
+
+def _read_arrays(stem: Path, entry: Mapping[str, Any]) -> dict[str, Any]:
+    # The file lies beside the JSON file under the same name, so that the pair can be renamed together.
+    source = stem.with_name(stem.name + ".npz")
+    if not source.is_file():
+        raise InputError(f"its arrays {source.name} are missing")
+    content = source.read_bytes()
+    if hashlib.sha256(content).hexdigest() != entry["sha256"]:
+        raise InputError(f"{source.name} does not belong to it")
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            return {name: arrays.get(name) for name in _ARRAYS}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(f"{source.name} cannot be read: {error}") from None
+
+
+def _from_dict(document: Mapping[str, Any]) -> Result:
+    names = _strings(document["names"], "names")
+    component_names = _strings(document["component_names"], "component_names")
+    feature_names = _strings(document["feature_names"], "feature_names")
+    n, K, d = len(names), len(component_names), len(feature_names)
+    labels = _array(document["labels"], "labels", (n,), np.int64)
+    if labels is not None and n and not (labels.min() >= 0 and labels.max() < K):
+        raise InputError(f"a label does not lie in 0 .. {K - 1}")
+    runner_up = _array(document["runner_up"], "runner_up", (n,), np.int64)
+    if runner_up is not None and n and not (runner_up.min() >= -1 and runner_up.max() < K):
+        raise InputError(f"a runner-up does not lie in -1 .. {K - 1}")
+    objective = _number(document["objective"], math.inf)
+    lower_bound = _number(document["lower_bound"], -math.inf)
+    tolerances = Tolerances(
+        float(document["tolerances"]["relative"]), float(document["tolerances"]["absolute"])
+    )
+    status = Status(document["status"])
+    if status is not decide(objective, lower_bound, tolerances, infeasible=status is Status.INFEASIBLE):
+        raise InputError(f"its status {status} contradicts its objective and bound")
+    if (labels is None) != math.isinf(objective):
+        raise InputError("it has labels without an objective, or an objective without labels")
+    return Result(
+        status=status,
+        termination=Termination(document["termination"]),
+        engine=str(document["engine"]),
+        objective=objective,
+        lower_bound=lower_bound,
+        labels=labels,
+        means=_array(document["means"], "means", (K, d), np.float64),
+        weights=_array(document["weights"], "weights", (K,), np.float64),
+        posterior=_array(document["posterior"], "posterior", (n,), np.float64),
+        runner_up=runner_up,
+        names=names,
+        component_names=component_names,
+        feature_names=feature_names,
+        constraints=tuple(
+            Satisfaction(str(c["kind"]), str(c["text"]), str(c["source"]), bool(c["satisfied"]))
+            for c in document["constraints"]
+        ),
+        trace=tuple(
+            TracePoint(float(seconds), _number(incumbent, math.inf), _number(bound, -math.inf))
+            for seconds, incumbent, bound in document["trace"]
+        ),
+        nodes=int(document["nodes"]),
+        seconds=float(document["seconds"]),
+        tolerances=tolerances,
+        certificate_level=str(document["certificate"]),
+        message=str(document["message"]),
+        source=str(document["source"]),
+    )
+
+
+def _number(value: Any, missing: float) -> float:
+    if value is None:
+        return missing
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InputError(f"{value!r} stands where a number is expected")
+    return float(value)
+
+
+def _strings(value: Any, what: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(x, str) for x in value):
+        raise InputError(f"{what} is not a list of texts")
+    return tuple(value)
+
+
+def _array(value: Any, what: str, shape: tuple[int, ...], kind: type) -> np.ndarray | None:
+    if value is None:
+        return None
+    array = np.array(value, dtype=np.float64)  # None becomes NaN
+    if array.shape != shape:
+        raise InputError(f"{what} has shape {array.shape} where {shape} is expected")
+    whole = kind is np.int64
+    if whole and not np.array_equal(array, np.rint(array)):
+        raise InputError(f"{what} holds a number that is not whole")
+    return array.astype(kind)

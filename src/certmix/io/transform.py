@@ -1,0 +1,98 @@
+"""Standardising and principal components, recorded so that means can be mapped back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from certmix.errors import InputError
+
+
+@dataclass(frozen=True)
+class Transform:
+    """``x = components (y - centre) / scale``; without principal components, ``components`` is the identity.
+
+    Attributes
+    ----------
+    columns : names of the original columns
+    centre, scale : ndarrays of shape (d,)
+    components : ndarray of shape (D, d) with orthonormal rows, or None
+    standardized : bool
+    explained : share of the variance that the kept components explain (1 when there are none)
+    """
+
+    columns: tuple[str, ...]
+    centre: np.ndarray
+    scale: np.ndarray
+    components: np.ndarray | None = None
+    standardized: bool = False
+    explained: float = 1.0
+
+    def apply(self, data: np.ndarray) -> np.ndarray:
+        """Original coordinates to those that are clustered."""
+        moved = (data - self.centre) / self.scale
+        return np.asarray(moved if self.components is None else moved @ self.components.T)
+
+    def invert(self, means: np.ndarray) -> np.ndarray:
+        """Means back in original coordinates (for principal components: the point in their plane)."""
+        full = means if self.components is None else means @ self.components
+        return np.asarray(full * self.scale + self.centre)
+
+    def names(self) -> tuple[str, ...]:
+        """What the new coordinates are called."""
+        if self.components is None:
+            return self.columns
+        return tuple(f"PC{j + 1}" for j in range(len(self.components)))
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "columns": list(self.columns),
+            "standardized": self.standardized,
+            "centre": self.centre.tolist(),
+            "scale": self.scale.tolist(),
+            "components": None if self.components is None else self.components.tolist(),
+            "explained_variance": self.explained,
+        }
+
+
+def fit_transform(
+    data: np.ndarray, columns: tuple[str, ...], *, standardize: bool = False, pca: int | None = None
+) -> tuple[np.ndarray, Transform | None]:
+    """Standardise (population standard deviation) and/or keep the first principal components.
+
+    The sign of a principal component is chosen so that its largest loading is positive.
+    """
+    if not standardize and pca is None:
+        return data, None
+    n, d = data.shape
+    centre = data.mean(axis=0)
+    scale = np.ones(d)
+    if standardize:
+        constant = np.flatnonzero(np.ptp(data, axis=0) == 0.0)
+        if len(constant):
+            j = int(constant[0])
+            raise InputError(
+                f"column {columns[j]!r} is constant (always {data[0, j]:g}); it cannot be scaled: drop it"
+            )
+        scale = data.std(axis=0)
+    transform = Transform(columns, centre, scale, standardized=standardize)
+    if pca is not None:
+        if not 1 <= pca <= min(n, d):
+            raise InputError(
+                f"--pca {pca}: the number of principal components must lie between 1 and {min(n, d)}"
+            )
+        _, singular, rows = np.linalg.svd(transform.apply(data), full_matrices=False)
+        rank = (
+            int(np.count_nonzero(singular > singular[0] * max(n, d) * np.finfo(float).eps))
+            if singular[0]
+            else 0
+        )
+        if pca > rank:
+            raise InputError(f"--pca {pca}: the data span only {rank} independent directions")
+        kept = rows[:pca]
+        sign = np.sign(kept[np.arange(pca), np.abs(kept).argmax(axis=1)])
+        share = float((singular[:pca] ** 2).sum() / (singular**2).sum())
+        transform = Transform(columns, centre, scale, kept * sign[:, None], standardize, share)
+    return transform.apply(data), transform

@@ -1,0 +1,77 @@
+"""The plain log: a banner, a line for each new incumbent or every few seconds, one sentence at the end."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import IO, TYPE_CHECKING
+
+from certmix.observers.base import Progress
+from certmix.observers.wording import HEADER, banner, letter, row
+
+if TYPE_CHECKING:
+    from certmix.ledger import Ledger
+    from certmix.problem import Problem
+    from certmix.result import Result
+
+# After so many lines the time between them doubles: a run of any length has a log that can be read.
+_LINES_A_PACE = 20
+
+
+class PlainLog:
+    """Write the run to a stream.
+
+    Parameters
+    ----------
+    stream : text stream, optional
+        Default: standard error.
+    every : float
+        Seconds between lines at first; a new incumbent is reported ten times as eagerly.
+    """
+
+    def __init__(self, stream: IO[str] | None = None, every: float = 2.0) -> None:
+        self._stream = stream
+        self._every = every
+        self._last = -float("inf")
+        self._lines = 0
+        self._pending: Progress | None = None
+        self._explained: set[str] = set()
+
+    def started(self, problem: Problem, engine: str, ledger: Ledger) -> None:
+        for line in banner(problem, engine):
+            self._write(line)
+
+    def message(self, text: str) -> None:
+        self._write(text)
+
+    def progressed(self, progress: Progress) -> None:
+        if self._pending is not None and not progress.source:
+            progress = replace(progress, source=self._pending.source)  # an incumbent not yet reported
+        self._pending = progress
+        pace = self._every * 2 ** (self._lines // _LINES_A_PACE)
+        wait = pace / 10 if progress.source else pace
+        if progress.seconds - self._last >= wait:
+            self._line(progress)
+
+    def finished(self, result: Result) -> None:
+        if self._pending is not None:
+            self._line(self._pending)
+        self._write(result.sentence())
+
+    def _line(self, progress: Progress) -> None:
+        if self._lines == 0:
+            self._write(HEADER)
+        text = row(progress)
+        sign = letter(progress.source)
+        if sign and sign not in self._explained:
+            self._explained.add(sign)
+            text += f"   {sign}: {progress.source}"
+        self._write(text)
+        self._lines += 1
+        self._last = progress.seconds
+        self._pending = None
+
+    def _write(self, text: str) -> None:
+        stream = self._stream or sys.stderr
+        stream.write(text + "\n")
+        stream.flush()

@@ -1,0 +1,73 @@
+"""The state of a run on disk, so that a killed run loses nothing."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from certmix.observers.base import Progress, Silent
+from certmix.status import Termination
+
+if TYPE_CHECKING:
+    from certmix.ledger import Ledger
+    from certmix.problem import Problem
+
+NAME = "snapshot.json"
+
+
+class Snapshot(Silent):
+    """Keep ``DIRECTORY/snapshot.json`` up to date: incumbent and bound, a file that ``Result.load`` reads.
+
+    It is written at every new incumbent and otherwise at most every few seconds, each time in one step: at
+    any moment the file is whole. Where writing is slow (many samples), it is spaced so that it takes a tenth
+    of the time at most.
+
+    Parameters
+    ----------
+    directory : path
+        Made if it is not there.
+    every : float
+        Seconds between writings when only the bound moves.
+    """
+
+    def __init__(self, directory: str | Path, every: float = 5.0) -> None:
+        self.path = Path(directory) / NAME
+        self._every = every
+        self._run: tuple[Problem, str, Ledger] | None = None
+        self._last = -float("inf")
+        self._cost = 0.0
+        self._new_incumbent = False
+
+    def started(self, problem: Problem, engine: str, ledger: Ledger) -> None:
+        self._run = (problem, engine, ledger)
+
+    def progressed(self, progress: Progress) -> None:
+        self._new_incumbent |= bool(progress.source)
+        since = time.perf_counter() - self._last
+        wait = 10 * self._cost if self._cost > 0.02 else 0.0
+        if since >= (wait if self._new_incumbent else max(wait, self._every)):
+            self.write()
+
+    def write(self) -> None:
+        """Write the present state, if there is a clustering."""
+        from certmix.io.atomic import write_text
+        from certmix.io.results import as_dict, dumps
+        from certmix.result import build_result
+
+        if self._run is None or self._run[2].incumbent is None:
+            return
+        problem, engine, ledger = self._run
+        begin = time.perf_counter()
+        # Whoever finds this file finds it because the run was cut short.
+        result = build_result(
+            problem, ledger, engine=engine, termination=Termination.INTERRUPTED, certificate_level="computed"
+        )
+        write_text(self.path, dumps(as_dict(result)))
+        self._last = time.perf_counter()
+        self._cost = self._last - begin
+        self._new_incumbent = False
+
+    def remove(self) -> None:
+        """Delete the file, once the result itself has been written."""
+        self.path.unlink(missing_ok=True)

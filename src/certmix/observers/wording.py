@@ -1,0 +1,98 @@
+"""What the log and the live line both say: banner, size of the problem, one row of figures."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+from certmix._version import __version__
+from certmix.observers.base import Progress
+from certmix.problem import Problem
+from certmix.problem.features import Feature, features
+from certmix.status import Tolerances
+
+HEADER = f"{'':2}{'nodes':>10} {'open':>9} {'incumbent':>16} {'bound':>16} {'gap':>10} {'time':>9}"
+
+# Letters for where an incumbent came from; any other source is shown by its own first letter.
+LETTERS = {
+    "start": "S",
+    "kmeans": "K",
+    "k-means": "K",
+    "em": "E",
+    "variational": "V",
+    "slsqp": "Q",
+    "annealing": "A",
+    "hard-em": "H",
+    "local search": "L",
+    "dynamic": "D",
+    "enumerate": "X",
+}
+
+
+def letter(source: str) -> str:
+    """One letter for the source of an incumbent."""
+    return LETTERS.get(source.lower(), source[:1].upper()) if source else ""
+
+
+def banner(problem: Problem, engine: str) -> list[str]:
+    """Name and version, size of the problem, what it asks for."""
+    lines = [
+        f"certmix {__version__}, engine {engine}",
+        f"{_count(problem.n_samples, 'sample')} x {_count(problem.n_features, 'feature')}, "
+        f"{_count(problem.n_components, 'component')}, {_count(len(problem.constraints), 'side constraint')}",
+    ]
+    asked = sorted(str(f) for f in features(problem) if f is not Feature.ALLOW_EMPTY)
+    if asked:
+        lines.append("with " + ", ".join(asked))
+    if not compiled_before():
+        lines.append(
+            "compiled kernels are built once, on their first use: this run may take some seconds longer"
+        )
+    return lines
+
+
+def row(progress: Progress) -> str:
+    """One line under :data:`HEADER`."""
+    gap = Tolerances.gap_relative(progress.incumbent, progress.bound)
+    return (
+        f"{letter(progress.source):2}{progress.nodes:>10} {progress.open_nodes:>9} "
+        f"{_value(progress.incumbent):>16} {_value(progress.bound):>16} {share(gap):>10} "
+        f"{duration(progress.seconds):>9}"
+    )
+
+
+def share(gap: float) -> str:
+    """A relative gap in a column."""
+    if not math.isfinite(gap):
+        return "-"
+    return f"{100 * gap:.4f} %" if gap >= 1e-6 or gap == 0 else f"{gap:.1e}"
+
+
+def duration(seconds: float) -> str:
+    """12.3 s, 4m05s, 2h05m."""
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    if seconds < 3600:
+        return f"{int(seconds) // 60}m{int(seconds) % 60:02d}s"
+    return f"{int(seconds) // 3600}h{int(seconds) % 3600 // 60:02d}m"
+
+
+def _value(value: float) -> str:
+    return f"{value:.10g}" if math.isfinite(value) else "-"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def compiled_before() -> bool:
+    """Whether some kernel has been compiled on this machine: a cache file lies where numba puts it."""
+    import certmix
+
+    places = [Path(certmix.__file__).parent / "kernels" / "__pycache__"]
+    if configured := os.environ.get("NUMBA_CACHE_DIR"):
+        places = [Path(configured)]
+    elif not os.access(places[0].parent, os.W_OK):
+        places.append(Path.home() / ".cache" / "numba")
+    return any(next(place.rglob("*.nbi"), None) is not None for place in places if place.is_dir())

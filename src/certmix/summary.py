@@ -1,0 +1,136 @@
+"""A result as a page of text, in the manner of statsmodels."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from certmix.result import Result
+
+WIDTH = 78
+_MOST_FEATURES = 5
+_MOST_CONSTRAINTS = 20
+
+
+def summary(result: Result) -> str:
+    """Header block, components, side constraints, and one sentence that says what is proved."""
+    parts = [_title("Certified Gaussian mixture clustering"), _header(result)]
+    if result.labels is not None:
+        parts += [_rule("="), *_components(result)]
+    if result.constraints:
+        parts += [_rule("="), *_constraints(result)]
+    parts += [_rule("="), textwrap.fill(result.sentence(), WIDTH)]
+    return "\n".join(parts)
+
+
+def number(value: float, digits: int = 10) -> str:
+    """A number for people; a dash where there is none."""
+    return f"{value:.{digits}g}" if math.isfinite(value) else "-"
+
+
+def percent(value: float) -> str:
+    """A relative gap: a percentage, or in powers of ten when it is tiny."""
+    if not math.isfinite(value):
+        return "-"
+    return f"{100 * value:.4g} %" if value >= 1e-5 or value == 0 else f"{value:.3g}"
+
+
+def _title(text: str) -> str:
+    return f"{text.center(WIDTH).rstrip()}\n{_rule('=')}"
+
+
+def _rule(sign: str) -> str:
+    return sign * WIDTH
+
+
+def _header(result: Result) -> str:
+    left = [
+        ("Method:", result.engine),
+        ("Samples:", str(len(result.names))),
+        ("Features:", str(len(result.feature_names))),
+        ("Components:", str(result.n_components)),
+        ("Status:", str(result.status)),
+        ("Termination:", str(result.termination)),
+        ("Constraints:", _constraint_count(result)),
+    ]
+    right = [
+        ("Objective:", number(result.objective)),
+        ("Lower bound:", number(result.lower_bound)),
+        ("Gap (nats):", number(result.gap_absolute, 4)),
+        ("Gap (relative):", percent(result.gap_relative)),
+        ("Certificate:", result.certificate_level),
+        ("Nodes:", str(result.nodes)),
+        ("Seconds:", f"{result.seconds:.3g}"),
+    ]
+    half = (WIDTH - 4) // 2
+    rows = [f"{_entry(*a, half)}    {_entry(*b, half)}" for a, b in zip(left, right, strict=True)]
+    return "\n".join(rows)
+
+
+def _entry(name: str, value: str, width: int) -> str:
+    room = width - len(name) - 1
+    return f"{name} {value if len(value) <= room else value[: room - 1] + '…':>{room}}"
+
+
+def _constraint_count(result: Result) -> str:
+    broken = sum(not c.satisfied for c in result.constraints)
+    return f"{len(result.constraints)}" + (f" ({broken} violated)" if broken else "")
+
+
+def _components(result: Result) -> list[str]:
+    assert result.sizes is not None
+    assert result.means is not None
+    assert result.weights is not None
+    shown = min(len(result.feature_names), _MOST_FEATURES)
+    header = ["component", "size", "weight", *result.feature_names[:shown]]
+    rows = [
+        [name, str(size), f"{weight:.4f}", *(f"{x:.4g}" for x in mean[:shown])]
+        for name, size, weight, mean in zip(
+            result.component_names, result.sizes, result.weights, result.means, strict=True
+        )
+    ]
+    lines = table(header, rows)
+    hidden = len(result.feature_names) - shown
+    if hidden:
+        lines.append(f"({hidden} more feature{'s' if hidden > 1 else ''}: see result.means)")
+    return lines
+
+
+def _constraints(result: Result) -> list[str]:
+    # Violated ones first: they are what a reader looks for.
+    order = sorted(result.constraints, key=lambda c: c.satisfied)
+    lines = ["side constraints".ljust(WIDTH - 10) + "satisfied".rjust(10), _rule("-")]
+    for item in order[:_MOST_CONSTRAINTS]:
+        text = item.text + (f" ({item.source})" if item.source else "")
+        wrapped = textwrap.wrap(text, WIDTH - 10) or [""]
+        lines.append(wrapped[0].ljust(WIDTH - 10) + ("yes" if item.satisfied else "NO").rjust(10))
+        lines += wrapped[1:]
+    hidden = len(order) - _MOST_CONSTRAINTS
+    if hidden > 0:
+        worst = "" if order[_MOST_CONSTRAINTS].satisfied is False else ", all satisfied"
+        lines.append(f"({hidden} more{worst}: see result.constraints)")
+    return lines
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table: the first column to the left, the others to the right, each as wide as it must be."""
+    limit = max(8, (WIDTH - 2 * len(header)) // len(header))
+    cells = [[_cut(cell, limit) for cell in row] for row in [header, *rows]]
+    widths = [max(len(row[j]) for row in cells) for j in range(len(header))]
+    spare = max(0, WIDTH - sum(widths)) // max(1, len(widths) - 1)
+    widths = [widths[0], *(w + min(spare, 4) for w in widths[1:])]
+    lines = [
+        (
+            row[0].ljust(widths[0])
+            + "".join(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))
+        )
+        for row in cells
+    ]
+    return [lines[0], _rule("-"), *lines[1:]]
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
