@@ -209,8 +209,8 @@ def _box(
         with np.errstate(invalid="ignore"):
             ends = np.stack([a * low, a * high])
         ends[:, a == 0] = 0.0
-        slack = 8 * EPS * (d + 2) * (np.abs(a) @ (np.abs(centre) + np.where(np.isfinite(low), np.abs(low), 0.0)
-                                                  + np.where(np.isfinite(high), np.abs(high), 0.0)))
+        reach = np.where(np.isfinite(low), np.abs(low), 0.0) + np.where(np.isfinite(high), np.abs(high), 0.0)
+        slack = 8 * EPS * (d + 2) * (np.abs(a) @ reach)
         lower[k] = ends.min(axis=0).sum(axis=1) - slack
         upper[k] = ends.max(axis=0).sum(axis=1) + slack
     return lower, upper, bool(exact)
@@ -242,10 +242,12 @@ def _whitening_error(
     within a factor ``1 + r`` (in the order of quadratic forms, likewise for the prior), the exact quadratic cost is at
     least ``(1 - r)`` times the one with ``A``. (2) The quadratic cost is half a squared seminorm of the points, so moving
     them by ``e`` changes it by at most ``sqrt(2 Q) |e| + |e|^2 / 2``. ``Q`` is bounded for every clustering by putting all
-    means at one point of the box.
+    means at one point of the box, or, where the means are tied to averages, by the farthest average from the prior's
+    mean. A difference from the centre has full relative accuracy, so a common offset of the data costs nothing.
     """
     d = problem.n_features
-    worst_ratio, moved, quadratic = 0.0, 0.0, 0.0
+    worst_ratio, prior_moved, prior_cost = 0.0, 0.0, 0.0
+    moved, distance = np.zeros(problem.n_samples), np.zeros(problem.n_samples)  # worst over the components
     for c, (a, gamma) in enumerate(systems):
         inverse = np.linalg.inv(a)
         condition = float(np.linalg.norm(a) * np.linalg.norm(inverse))
@@ -256,10 +258,17 @@ def _whitening_error(
             ratio = max(ratio, (float(np.linalg.norm(prior)) + 8 * d * d * EPS * condition * gamma.max())
                         / float(gamma[gamma > 0].min()))
         worst_ratio = max(worst_ratio, ratio)
-        rounding = (d + 3) * EPS * (np.abs(offset) + np.abs(problem.data)) @ np.abs(a).T
-        moved = max(moved, float(np.sqrt((rounding**2).sum())))
+        rounding = (d + 3) * EPS * np.abs(offset) @ np.abs(a).T
+        moved = np.maximum(moved, (rounding**2).sum(axis=1))
     for k, c in enumerate(spread):
+        rounding = (d + 3) * EPS * np.abs(basis[c]) @ np.abs(problem.prior.mean[k] - problem.data.mean(axis=0))
+        prior_moved += float(prior_weight[k] @ rounding**2)
         at = np.clip(np.where(prior_weight[k] > 0, prior_mean[k], 0.0), lower[k], upper[k])
-        quadratic = max(quadratic, 0.5 * float(((whitened[c] - at) ** 2).sum()))
-        quadratic += 0.5 * float(prior_weight[k] @ (at - prior_mean[k]) ** 2)
-    return float(worst_ratio * quadratic + np.sqrt(2 * quadratic) * moved + 0.5 * moved**2)
+        distance = np.maximum(distance, ((whitened[c] - at) ** 2).sum(axis=1))
+        away = np.abs(at - prior_mean[k])
+        if "means" in problem.estimators:
+            away = np.maximum(away, np.abs(whitened[c] - prior_mean[k]).max(axis=0))
+        prior_cost += 0.5 * float(prior_weight[k] @ away**2)
+    quadratic = 0.5 * float(distance.sum()) + prior_cost
+    shift = float(np.sqrt(moved.sum() + prior_moved))
+    return float(worst_ratio * quadratic + np.sqrt(2 * quadratic) * shift + 0.5 * shift**2)

@@ -1,0 +1,1 @@
+"""Makes the shared helpers in this folder importable from every test."""
