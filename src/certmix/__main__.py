@@ -1,0 +1,5 @@
+"""``python -m certmix``."""
+
+from certmix.cli.main import main
+
+main()

@@ -1,0 +1,92 @@
+"""The command ``certmix``. Nothing heavy is imported before a command needs it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from certmix._version import __version__
+from certmix.cli.check import constraints_app
+from certmix.cli.engines import engines_command
+from certmix.cli.solve import solve_command
+from certmix.errors import CertmixError, InfeasibleError
+
+OK, BAD_INPUT, NOT_CERTIFIED, INFEASIBLE, INTERRUPTED = 0, 2, 3, 4, 130
+
+app = typer.Typer(
+    name="certmix",
+    help="Certified clustering: globally optimal assignments under the Gaussian mixture model, with proof.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+# Depending on its version typer brings its own copy of click or not: ask it for the class.
+_UsageError: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        typer.echo(f"certmix {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _certmix(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop."),
+    ] = False,
+) -> None:
+    pass
+
+
+app.command("solve", short_help="Cluster a data set and prove how close to the optimum the result is.")(
+    solve_command
+)
+app.command("engines", short_help="List the engines and what each can honour.")(engines_command)
+app.add_typer(constraints_app, name="constraints")
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; every error is one sentence on standard error."""
+    try:
+        code = app(
+            args=None if arguments is None else list(arguments), prog_name="certmix", standalone_mode=False
+        )
+    except InfeasibleError as error:
+        return _complain(f"infeasible: {error}", INFEASIBLE)
+    except CertmixError as error:
+        return _complain(str(error), BAD_INPUT)
+    except _UsageError as error:
+        return _complain_usage(error)
+    except typer.Abort:
+        return _complain("aborted", BAD_INPUT)
+    except KeyboardInterrupt:
+        return _complain("interrupted before there was a result", INTERRUPTED)
+    return int(code or OK)
+
+
+def _complain_usage(error: Exception) -> int:
+    message = " ".join(getattr(error, "format_message", lambda: str(error))().split())
+    if not message:  # `certmix` alone: the help has been shown
+        return BAD_INPUT
+    return _complain(f"{message.rstrip('.')} (certmix --help shows the options)", BAD_INPUT)
+
+
+def _complain(sentence: str, code: int) -> int:
+    print(f"certmix: error: {sentence}", file=sys.stderr)
+    return code
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    sys.exit(run())
+
+
+if __name__ == "__main__":
+    main()

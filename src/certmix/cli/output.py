@@ -1,0 +1,128 @@
+"""What a run leaves behind: the JSON object and the files of ``--out``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from certmix.errors import InputError
+from certmix.io.atomic import write_text
+from certmix.io.results import as_dict, save
+from certmix.observers.snapshot import NAME as SNAPSHOT
+
+if TYPE_CHECKING:
+    from certmix.cli.request import Asked
+    from certmix.result import Result
+
+
+def document(result: Result, asked: Asked) -> dict[str, Any]:
+    """The object that ``--json`` prints."""
+    return {**as_dict(result), **_extra(asked)}
+
+
+def nothing(message: str) -> dict[str, Any]:
+    """The same object for a problem that contradicts itself before anything can be run."""
+    empty = (
+        "objective",
+        "lower_bound",
+        "gap_absolute",
+        "gap_relative",
+        "labels",
+        "sizes",
+        "means",
+        "weights",
+    )
+    return {
+        "status": "infeasible",
+        "termination": "exhausted",
+        "message": message,
+        "engine": "none",
+        "nodes": 0,
+        "seconds": 0.0,
+        "certificate": "none",
+        **dict.fromkeys(empty),
+    }
+
+
+def _extra(asked: Asked) -> dict[str, Any]:
+    return {
+        "preprocessing": None if asked.transform is None else asked.transform.as_dict(),
+        "notes": list(asked.notes),
+        "warnings": list(asked.warnings),
+    }
+
+
+def prepare_directory(directory: Path) -> None:
+    """Make sure, before any work, that results can be written."""
+    if directory.exists() and not directory.is_dir():
+        raise InputError(f"--out {directory}: it is a file, not a directory")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out {directory}: it cannot be made ({error.strerror or error})") from None
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise InputError(f"--out {directory}: it cannot be written to")
+
+
+def write_files(result: Result, asked: Asked, directory: Path) -> None:
+    """Write the tables and the result; without a clustering, the tables of an earlier run are removed."""
+    tables = {"assignments.csv": _assignments, "parameters.csv": _parameters}
+    for name, rows in tables.items():
+        if result.labels is None:
+            (directory / name).unlink(missing_ok=True)
+        else:
+            write_text(directory / name, _csv(rows(result, asked)))
+    write_text(directory / "trace.csv", _csv(_trace(result)))
+    save(result, directory / "result", extra=_extra(asked))
+    (directory / SNAPSHOT).unlink(missing_ok=True)  # only now: until here it is what a killed run leaves
+
+
+def _csv(rows: Iterable[Sequence[Any]]) -> str:
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def _assignments(result: Result, asked: Asked) -> Iterable[Sequence[Any]]:
+    assert result.labels is not None
+    assert result.posterior is not None
+    assert result.runner_up is not None
+    names = (*result.component_names, "")  # runner-up -1, with one component, is nobody
+    yield "sample", "label", "component", "posterior", "runner_up"
+    for sample, k, probability, other in zip(
+        result.names,
+        result.labels.tolist(),
+        result.posterior.tolist(),
+        result.runner_up.tolist(),
+        strict=True,
+    ):
+        yield sample, k, names[k], repr(probability), names[other]
+
+
+def _parameters(result: Result, asked: Asked) -> Iterable[Sequence[Any]]:
+    assert result.sizes is not None
+    assert result.means is not None
+    assert result.weights is not None
+    original = None if asked.transform is None else asked.transform.invert(result.means)
+    header = ["component", "name", "size", "weight", *(f"mean {f}" for f in result.feature_names)]
+    if original is not None and asked.transform is not None:
+        header += [f"original mean {f}" for f in asked.transform.columns]
+    yield header
+    for k, name in enumerate(result.component_names):
+        values = [*result.means[k].tolist(), *(() if original is None else original[k].tolist())]
+        yield [k, name, int(result.sizes[k]), repr(float(result.weights[k])), *(repr(v) for v in values)]
+
+
+def _trace(result: Result) -> Iterable[Sequence[Any]]:
+    yield "seconds", "incumbent", "bound"
+    for point in result.trace:
+        yield f"{point.seconds:.6f}", _blank(point.incumbent), _blank(point.bound)
+
+
+def _blank(value: float) -> str:
+    return repr(float(value)) if math.isfinite(value) else ""

@@ -1,0 +1,254 @@
+"""From options to a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from certmix.cli import parsing
+from certmix.errors import InputError
+
+if TYPE_CHECKING:
+    from certmix.io.transform import Transform
+    from certmix.problem import Problem
+
+BUILT_IN = ("iris1d", "iris", "wine", "brca", "mixture")
+RULES = ("mean-precision", "mean-covariance", "pooled")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Everything that decides what the problem is."""
+
+    data: str
+    n_components: int | None = None
+    columns: str | None = None
+    name_column: str | None = None
+    header: bool | None = None
+    transpose: bool = False
+    standardize: bool = False
+    pca: int | None = None
+    variance: str | None = None
+    precision: Path | None = None
+    precision_from: str | None = None
+    class_column: str | None = None
+    weights: str = "free"
+    constraints: Path | None = None
+    label_column: str | None = None
+    min_size: int | None = None
+    max_size: int | None = None
+    prior: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A problem, how its data were prepared, and what the user should be told."""
+
+    problem: Problem
+    transform: Transform | None = None
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass
+class _Data:
+    """Data from a file or a built-in set, in one shape."""
+
+    frame: Any
+    everything: dict[str, Any]
+    known: dict[str, Any] = field(default_factory=dict)
+    """The covariance that a built-in set brings."""
+    n_components: int | None = None
+    transform: Transform | None = None
+    notes: tuple[str, ...] = ()
+    where: str = ""
+
+    def column(self, name: str, option: str) -> Any:
+        if name not in self.everything:
+            raise InputError(
+                f"{option}: {self.where} has no column {name!r} (it has {', '.join(self.everything)})"
+            )
+        return self.everything[name]
+
+
+def build(request: Request) -> Asked:
+    """The problem that the options ask for; everything is checked before any work."""
+    _check_covariance_options(request)
+    weights = parsing.weights(request.weights)
+    name, sign, options = request.data.partition(":")
+    if name in BUILT_IN:
+        data = _built_in(request, name, options if sign else "")
+    else:
+        data = _file(request)
+    n_components = request.n_components if request.n_components is not None else data.n_components
+    if n_components is None:
+        raise InputError("say how many components there are, with -k")
+
+    from certmix.problem import Problem, component_names_from
+
+    covariance, warnings = _covariance(request, data)
+    component_names = None
+    if request.label_column is not None:
+        component_names = component_names_from(
+            data.column(request.label_column, "--label-column"), n_components
+        )
+    problem = Problem(
+        data.frame,
+        n_components,
+        **covariance,
+        weights=weights,
+        prior=parsing.priors(request.prior, data.frame.to_numpy()),
+        constraints=_constraints(request, data),
+        component_names=component_names,
+    )
+    return Asked(problem, data.transform, data.notes, tuple(warnings))
+
+
+def _check_covariance_options(request: Request) -> None:
+    given = [
+        option
+        for option, value in (
+            ("--variance", request.variance),
+            ("--precision", request.precision),
+            ("--precision-from", request.precision_from),
+        )
+        if value is not None
+    ]
+    if len(given) > 1:
+        raise InputError(
+            f"give only one of --variance, --precision, --precision-from; got {' and '.join(given)}"
+        )
+    if request.precision_from is not None:
+        if request.precision_from not in RULES:
+            raise InputError(f"--precision-from {request.precision_from!r}: choose from {', '.join(RULES)}")
+        if request.class_column is None:
+            raise InputError("--precision-from needs --class-column, the column that holds the classes")
+    elif request.class_column is not None:
+        raise InputError(
+            "--class-column says where the classes are; add --precision-from to say how to use them"
+        )
+
+
+def _built_in(request: Request, name: str, options: str) -> _Data:
+    for option, value in (
+        ("--columns", request.columns),
+        ("--name-column", request.name_column),
+        ("--header/--no-header", request.header),
+        ("--transpose", request.transpose or None),
+        ("--standardize", request.standardize or None),
+        ("--pca", request.pca),
+    ):
+        if value is not None:
+            raise InputError(
+                f"{option} is for files; the built-in data set {name!r} brings its own preparation"
+            )
+    import pandas as pd
+
+    from certmix import datasets
+
+    try:
+        found = datasets.load(name, **_dataset_options(name, options))
+    except TypeError as error:
+        raise InputError(f"{name}:{options}: {error}") from None
+    columns = [str(c) for c in found.feature_names]
+    frame = pd.DataFrame(
+        found.data, columns=columns, index=None if found.names is None else list(found.names)
+    )
+    everything: dict[str, Any] = {column: frame[column].to_numpy() for column in columns}
+    if found.target is not None:
+        everything["target"] = list(found.target)
+    known = {
+        what: getattr(found, what)
+        for what in ("precision", "variance")
+        if getattr(found, what, None) is not None
+    }
+    return _Data(frame, everything, known, found.n_components, where=f"the built-in data set {name!r}")
+
+
+def _dataset_options(name: str, text: str) -> dict[str, Any]:
+    """``n=45,sigma=0.2`` after a built-in name: options of its recipe."""
+    found: dict[str, Any] = {}
+    for part in text.split(",") if text else ():
+        key, sign, value = part.partition("=")
+        if not sign or not key.strip() or not value.strip():
+            raise InputError(f"{name}:{text}: {part!r} is not of the form option=value")
+        found[key.strip()] = _value(value.strip())
+    return found
+
+
+def _value(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {"true": True, "false": False}.get(text.lower(), text)
+
+
+def _file(request: Request) -> _Data:
+    from certmix.io.tables import read_table
+
+    if "." not in Path(request.data).name and not Path(request.data).exists():
+        raise InputError(
+            f"there is no file {request.data!r} and no built-in data set of that name ({', '.join(BUILT_IN)})"
+        )
+    leave_out = list(dict.fromkeys(c for c in (request.label_column, request.class_column) if c is not None))
+    table = read_table(
+        request.data,
+        columns=parsing.names(request.columns, "--columns"),
+        name_column=request.name_column,
+        leave_out=leave_out,
+        transpose=request.transpose,
+        standardize=request.standardize,
+        pca=request.pca,
+        header=request.header,
+    )
+    return _Data(
+        table.frame(), table.everything, transform=table.transform, notes=table.notes, where=str(request.data)
+    )
+
+
+def _covariance(request: Request, data: _Data) -> tuple[dict[str, Any], list[str]]:
+    columns = [str(c) for c in data.frame.columns]
+    if request.variance is not None:
+        return {"variance": parsing.variance(request.variance)}, []
+    if request.precision is not None:
+        from certmix.io.tables import read_matrix
+
+        return {"precision": read_matrix(request.precision, columns)}, []
+    if request.precision_from is not None:
+        from certmix.problem import estimate_precision
+
+        column = str(request.class_column)
+        classes = list(data.column(column, "--class-column"))
+        try:
+            estimate = estimate_precision(data.frame, classes, request.precision_from)  # type: ignore[arg-type]
+        except InputError as error:
+            raise InputError(f"--class-column {column!r}: {error}") from None
+        return {"precision": estimate}, []
+    if data.known:
+        return data.known, []
+    return {"variance": 1.0}, [
+        "no covariance was given, so variance 1 is taken for every feature; "
+        "the result depends on it: see --variance, --precision, --precision-from"
+    ]
+
+
+def _constraints(request: Request, data: _Data) -> list[Any]:
+    from certmix.problem import MaximumSize, MinimumSize, labels_from
+
+    found: list[Any] = []
+    if request.constraints is not None:
+        from certmix.io.constraints import read_constraints
+
+        found += read_constraints(request.constraints, table=data.everything)
+    if request.label_column is not None:
+        values = data.column(request.label_column, "--label-column")
+        found += labels_from(values, name=f"column {request.label_column!r}")
+    if request.min_size is not None:
+        found.append(MinimumSize(request.min_size, source="--min-size"))
+    if request.max_size is not None:
+        found.append(MaximumSize(request.max_size, source="--max-size"))
+    return found

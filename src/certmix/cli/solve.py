@@ -1,0 +1,228 @@
+"""``certmix solve``: its options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from certmix.cli.parsing import number, whole
+from certmix.cli.request import BUILT_IN, RULES, Request
+
+_DATA = "Data"
+_MODEL = "Model"
+_SIDE = "Side constraints"
+_RUN = "Run"
+_OUT = "Output"
+
+
+def solve_command(
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help=f"A CSV, TSV, NPY or Parquet file, or a built-in data set: {', '.join(BUILT_IN)}.",
+        ),
+    ],
+    n_components: Annotated[
+        int | None,
+        typer.Option(
+            "-k",
+            "--components",
+            metavar="K",
+            help="Number of components (built-in data sets have their own).",
+            parser=whole,
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,C", help="Columns to cluster by. Default: every numeric one.", rich_help_panel=_DATA
+        ),
+    ] = None,
+    name_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL",
+            help="Column that names the samples. Default: the first, if it holds texts that all differ.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option(
+            "--header/--no-header",
+            help="Whether the first row names the columns. Default: unless it holds numbers.",
+            rich_help_panel=_DATA,
+        ),
+    ] = None,
+    transpose: Annotated[
+        bool,
+        typer.Option("--transpose", help="Features are in rows, samples in columns.", rich_help_panel=_DATA),
+    ] = False,
+    standardize: Annotated[
+        bool,
+        typer.Option(
+            "--standardize", help="Scale every column to mean 0, variance 1.", rich_help_panel=_DATA
+        ),
+    ] = False,
+    pca: Annotated[
+        int | None,
+        typer.Option(
+            metavar="D",
+            help="Cluster by the first D principal components.",
+            rich_help_panel=_DATA,
+            parser=whole,
+        ),
+    ] = None,
+    variance: Annotated[
+        str | None,
+        typer.Option(
+            metavar="V", help="Known variance: one number, or one for each component.", rich_help_panel=_MODEL
+        ),
+    ] = None,
+    precision: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Known precision matrix, CSV or NPY.", rich_help_panel=_MODEL),
+    ] = None,
+    precision_from: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RULE",
+            help=f"Precision estimated from classes: {', '.join(RULES)}.",
+            rich_help_panel=_MODEL,
+        ),
+    ] = None,
+    class_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL",
+            help="Column of the classes for --precision-from; blanks are left out.",
+            rich_help_panel=_MODEL,
+        ),
+    ] = None,
+    weights: Annotated[
+        str,
+        typer.Option(
+            metavar="W", help="free, uniform, or fixed numbers such as 0.2,0.3,0.5.", rich_help_panel=_MODEL
+        ),
+    ] = "free",
+    prior: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="P",
+            help="flat, jeffreys, dirichlet=A, gaussian=V; may be given twice.",
+            rich_help_panel=_MODEL,
+        ),
+    ] = None,
+    constraints: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Side constraints, CSV or TOML.", rich_help_panel=_SIDE),
+    ] = None,
+    label_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL", help="Column of known components; blank where unknown.", rich_help_panel=_SIDE
+        ),
+    ] = None,
+    min_size: Annotated[
+        int | None,
+        typer.Option(
+            metavar="M", help="Every component has at least M samples.", rich_help_panel=_SIDE, parser=whole
+        ),
+    ] = None,
+    max_size: Annotated[
+        int | None,
+        typer.Option(
+            metavar="M", help="Every component has at most M samples.", rich_help_panel=_SIDE, parser=whole
+        ),
+    ] = None,
+    engine: Annotated[
+        str, typer.Option(metavar="NAME", help="See: certmix engines.", rich_help_panel=_RUN)
+    ] = "auto",
+    gap: Annotated[
+        float,
+        typer.Option(
+            metavar="G", help="Relative gap that is good enough.", rich_help_panel=_RUN, parser=number
+        ),
+    ] = 1e-6,
+    absolute_gap: Annotated[
+        float,
+        typer.Option(
+            metavar="G",
+            help="Absolute gap, in nats, that is good enough.",
+            rich_help_panel=_RUN,
+            parser=number,
+        ),
+    ] = 0.0,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Stop after so long.", rich_help_panel=_RUN, parser=number),
+    ] = None,
+    node_limit: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Stop after so many nodes.", rich_help_panel=_RUN, parser=whole),
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(metavar="N", help="Default: all cores.", rich_help_panel=_RUN, parser=whole)
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Seed of the random starts.", rich_help_panel=_RUN, parser=whole)
+    ] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write assignments.csv, parameters.csv, trace.csv, result.json; snapshots while running.",
+            rich_help_panel=_OUT,
+        ),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the result as one JSON object.", rich_help_panel=_OUT)
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No log.", rich_help_panel=_OUT)] = False,
+) -> int:
+    """Cluster a data set and prove how close to the global optimum the result is.
+
+    The log goes to standard error, the result to standard output.
+
+    Exit codes: 0 certified within the gap, 2 bad usage or input,
+    3 stopped before that, 4 infeasible, 130 interrupted.
+    With 3 and 130 the best clustering found is still written.
+    """
+    from certmix.cli.running import Run, run_request
+
+    request = Request(
+        data=data,
+        n_components=n_components,
+        columns=columns,
+        name_column=name_column,
+        header=header,
+        transpose=transpose,
+        standardize=standardize,
+        pca=pca,
+        variance=variance,
+        precision=precision,
+        precision_from=precision_from,
+        class_column=class_column,
+        weights=weights,
+        constraints=constraints,
+        label_column=label_column,
+        min_size=min_size,
+        max_size=max_size,
+        prior=tuple(prior or ()),
+    )
+    run = Run(
+        engine=engine,
+        gap=gap,
+        absolute_gap=absolute_gap,
+        time_limit=time_limit,
+        node_limit=node_limit,
+        threads=threads,
+        seed=seed,
+        out=out,
+        json=json,
+        quiet=quiet,
+    )
+    return run_request(request, run)

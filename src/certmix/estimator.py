@@ -1,0 +1,266 @@
+"""The scikit-learn estimator."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from certmix.errors import CertmixError, InfeasibleError
+from certmix.problem import Problem
+from certmix.result import Result
+from certmix.solving import solve
+from certmix.status import Status, Termination
+
+
+class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
+    r"""Gaussian mixture clustering with known covariance and a proof of how good the clustering is.
+
+    ``fit`` minimises, over labels :math:`z`, means :math:`\mu` and weights :math:`\pi`,
+
+    .. math::
+
+        f = \sum_i \Bigl[ \tfrac12 (x_i-\mu_{z_i})^\top P (x_i-\mu_{z_i}) - \log \pi_{z_i} \Bigr]
+            - \log p(\mu, \pi)
+
+    subject to side constraints, and reports a lower bound on the minimum: no clustering whatever has an
+    :math:`f` smaller than ``lower_bound_``.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+    variance, precision, covariance : optional, at most one of them
+        The known covariance: a scalar variance (or one per component), or a matrix of shape (d, d), or
+        (K, d, d) for one per component. Unit variance when none is given.
+    weights : "free", "uniform" or array of shape (n_components,)
+        Mixing weights to be found, or fixed.
+    prior : "flat", "jeffreys", GaussianPrior, DirichletPrior or a list of them, optional
+    mean_bounds, weight_bounds : (lower, upper), optional
+        Boxes on the means and on the weights.
+    engine : str, default="auto"
+        See ``certmix engines``.
+    gap, absolute_gap : float
+        Stop when the relative gap, or the absolute gap in nats, is reached.
+    time_limit : float, optional
+        Seconds. A run that stops there keeps the best clustering and bound it had, with a warning.
+    node_limit, threads, restarts : int, optional
+    random_state : int, RandomState instance or None
+        None stands for 0: the same data give the same answer.
+    verbose : bool
+        Write a log to standard error.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Component of every sample, under all side constraints.
+    means_ : ndarray of shape (n_components, n_features)
+    weights_ : ndarray of shape (n_components,)
+    precisions_ : ndarray of shape (1, n_features, n_features), or (n_components, …) for one per component
+        The known precision, as it was used.
+    objective_ : float
+        The value of the clustering found.
+    lower_bound_ : float
+        Proved lower bound on the value of every clustering; minus infinity when the engine proves nothing.
+    gap_ : float
+        Relative gap ``(objective_ - lower_bound_) / max(1, |objective_|)``.
+    result_ : Result
+        Everything about the run: status, trace, constraint satisfaction, ``summary()``.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only when X has feature names that are all strings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certmix import CertifiedGaussianMixture, MustLink
+    >>> X = np.array([[0.0], [0.2], [4.0], [4.1]])
+    >>> model = CertifiedGaussianMixture(2, variance=0.04).fit(X, constraints=[MustLink(0, 1)])
+    >>> model.result_.sizes.tolist()
+    [2, 2]
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        variance: Any = None,
+        precision: Any = None,
+        covariance: Any = None,
+        weights: Any = "free",
+        prior: Any = None,
+        mean_bounds: Any = None,
+        weight_bounds: Any = None,
+        engine: str = "auto",
+        gap: float = 1e-6,
+        absolute_gap: float = 0.0,
+        time_limit: float | None = None,
+        node_limit: int | None = None,
+        threads: int | None = None,
+        random_state: Any = None,
+        restarts: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.variance = variance
+        self.precision = precision
+        self.covariance = covariance
+        self.weights = weights
+        self.prior = prior
+        self.mean_bounds = mean_bounds
+        self.weight_bounds = weight_bounds
+        self.engine = engine
+        self.gap = gap
+        self.absolute_gap = absolute_gap
+        self.time_limit = time_limit
+        self.node_limit = node_limit
+        self.threads = threads
+        self.random_state = random_state
+        self.restarts = restarts
+        self.verbose = verbose
+
+    # -- fitting ---------------------------------------------------------------------------------------------
+    def fit(self, X: Any, y: Any = None, *, constraints: Any = None) -> CertifiedGaussianMixture:
+        """Cluster the samples.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            The index of a DataFrame names the samples.
+        y : ignored
+        constraints : iterable of constraints, optional
+            Side constraints (:class:`certmix.MustLink` and so on), by sample name or position.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InfeasibleError
+            When the constraints contradict each other; the message names a smallest set that does.
+        """
+        names = _sample_names(X)
+        data = validate_data(self, X, dtype=np.float64)
+        problem = Problem(
+            self._named(data, names),
+            self.n_components,
+            variance=self.variance,
+            precision=self.precision,
+            covariance=self.covariance,
+            weights=self.weights,
+            prior=self.prior,
+            mean_bounds=self.mean_bounds,
+            weight_bounds=self.weight_bounds,
+            constraints=() if constraints is None else constraints,
+            names=names,
+        )
+        result = solve(
+            problem,
+            self.engine,
+            gap=self.gap,
+            absolute_gap=self.absolute_gap,
+            time_limit=self.time_limit,
+            node_limit=self.node_limit,
+            threads=self.threads,
+            seed=_seed(self.random_state),
+            restarts=self.restarts,
+            verbose=self.verbose,
+        )
+        self._keep(problem, result)
+        return self
+
+    def _named(self, data: np.ndarray, names: list[Any] | None) -> Any:
+        """The validated data, with the names of their features where there are any."""
+        columns = getattr(self, "feature_names_in_", None)
+        if columns is None:
+            return data
+        import pandas as pd
+
+        return pd.DataFrame(data, columns=columns, index=names)
+
+    def _keep(self, problem: Problem, result: Result) -> None:
+        if result.status is Status.INFEASIBLE:
+            raise InfeasibleError(result.message or "no clustering satisfies the constraints")
+        if result.labels is None or result.means is None or result.weights is None:
+            raise CertmixError(result.sentence())
+        if result.status is not Status.OPTIMAL and result.termination is not Termination.CONVERGED:
+            warnings.warn(result.sentence(), ConvergenceWarning, stacklevel=3)
+        self.result_ = result
+        self.labels_ = np.array(result.labels)
+        self.means_ = np.array(result.means)
+        self.weights_ = np.array(result.weights)
+        self.precisions_ = np.array(problem.covariance.precision)
+        self.objective_ = result.objective
+        self.lower_bound_ = result.lower_bound
+        self.gap_ = result.gap_relative
+
+    def fit_predict(self, X: Any, y: Any = None, *, constraints: Any = None) -> np.ndarray:
+        """Cluster the samples and return ``labels_``."""
+        return np.array(self.fit(X, y, constraints=constraints).labels_)
+
+    # -- new samples -----------------------------------------------------------------------------------------
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable component of every sample, each on its own.
+
+        The side constraints given to ``fit`` are about the samples it saw and are ignored here. So
+        ``predict`` on those samples may differ from ``labels_``, which satisfies the constraints.
+        """
+        return np.asarray(self._log_joint(X).argmax(axis=1))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Posterior probability of every component for every sample; ignores side constraints too."""
+        joint = self._log_joint(X)
+        odds = np.exp(joint - joint.max(axis=1, keepdims=True))
+        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Log-density of every sample under the fitted mixture."""
+        joint = self._log_joint(X)
+        top = joint.max(axis=1)
+        return np.asarray(top + np.log(np.exp(joint - top[:, None]).sum(axis=1)))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log-density of the samples under the fitted mixture."""
+        return float(self.score_samples(X).mean())
+
+    def _log_joint(self, X: Any) -> np.ndarray:
+        """``log pi_k + log N(x; mu_k, P_k^-1)`` for every sample and component."""
+        check_is_fitted(self, "means_")
+        data = validate_data(self, X, dtype=np.float64, reset=False)
+        n_components, d = self.means_.shape
+        joint = np.empty((len(data), n_components))
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(self.weights_)
+        for k in range(n_components):
+            precision = self.precisions_[min(k, len(self.precisions_) - 1)]
+            residual = data - self.means_[k]
+            half_log_det = 0.5 * np.linalg.slogdet(precision)[1]
+            joint[:, k] = (
+                log_weights[k]
+                - 0.5 * np.einsum("ij,ij->i", residual @ precision, residual)
+                + half_log_det
+                - 0.5 * d * np.log(2 * np.pi)
+            )
+        return joint
+
+
+def _seed(random_state: Any) -> int:
+    if random_state is None:
+        return 0
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def _sample_names(X: Any) -> list[Any] | None:
+    """The index of a DataFrame, when it can serve as names (values that all differ)."""
+    index = getattr(X, "index", None)
+    if index is None or callable(index):
+        return None
+    names = list(index)
+    return names if len(set(map(str, names))) == len(names) else None

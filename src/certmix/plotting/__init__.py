@@ -1,0 +1,7 @@
+"""Plots of results. matplotlib is imported when the first one is drawn."""
+
+from certmix.plotting.clusters import plot_clusters
+from certmix.plotting.sizes import plot_sizes
+from certmix.plotting.trace import plot_trace
+
+__all__ = ["plot_clusters", "plot_sizes", "plot_trace"]

@@ -1,0 +1,44 @@
+"""Sizes and weights of the components."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from certmix.errors import InputError
+from certmix.plotting.style import axes_or_new, colour
+
+if TYPE_CHECKING:
+    from certmix.result import Result
+
+
+def plot_sizes(result: Result, axes: Any = None) -> Any:
+    """Plot the share of samples in every component as bars, and its weight as a mark.
+
+    The two agree unless weights are fixed, bounded or have a prior.
+
+    Parameters
+    ----------
+    result : Result
+    axes : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    if result.sizes is None or result.weights is None:
+        raise InputError("there is no clustering to plot: " + result.sentence())
+    axes = axes_or_new(axes)
+    at = np.arange(result.n_components)
+    share = result.sizes / result.sizes.sum()
+    bars = axes.bar(
+        at, share, color=[colour(k) for k in range(result.n_components)], alpha=0.8, label="share of samples"
+    )
+    axes.bar_label(bars, labels=[str(size) for size in result.sizes])
+    axes.plot(at, result.weights, "k_", markersize=24, label="weight")
+    axes.set_xticks(at, result.component_names)
+    axes.set_xlabel("component")
+    axes.set_ylabel("share")
+    axes.legend()
+    return axes

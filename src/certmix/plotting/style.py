@@ -1,0 +1,27 @@
+"""What the plots share: colours that colour-blind readers can tell apart, and where to draw."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# Okabe and Ito's palette, without black.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
+MARKERS = "osD^vP*X"
+
+
+def axes_or_new(axes: Any) -> Any:
+    """The axes to draw on: those given, or those of a new figure."""
+    if axes is not None:
+        return axes
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(6.4, 4.4), layout="constrained")[1]
+
+
+def colour(k: int) -> str:
+    return COLOURS[k % len(COLOURS)]
+
+
+def marker(k: int) -> str:
+    """The marker changes when the colours start over, so that no two components look alike."""
+    return MARKERS[k // len(COLOURS) % len(MARKERS)]

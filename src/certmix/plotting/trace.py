@@ -1,0 +1,43 @@
+"""Incumbent and lower bound over time."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from certmix.plotting.style import axes_or_new, colour
+
+if TYPE_CHECKING:
+    from certmix.result import Result
+
+
+def plot_trace(result: Result, axes: Any = None) -> Any:
+    """Plot how the incumbent fell and the lower bound rose; the band between them is the gap.
+
+    Parameters
+    ----------
+    result : Result
+    axes : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    axes = axes_or_new(axes)
+    seconds = [point.seconds for point in result.trace] + [result.seconds]
+    incumbent = _finite([point.incumbent for point in result.trace] + [result.objective])
+    bound = _finite([point.bound for point in result.trace] + [result.lower_bound])
+    axes.step(seconds, incumbent, where="post", color=colour(1), label="incumbent")
+    axes.step(seconds, bound, where="post", color=colour(0), label="lower bound")
+    axes.fill_between(seconds, bound, incumbent, step="post", color="0.85", label="gap")
+    axes.set_xlabel("seconds")
+    axes.set_ylabel("objective (nats)")
+    gap = f"gap {result.gap_absolute:.3g} nats" if math.isfinite(result.gap_absolute) else "no bound"
+    axes.set_title(f"{result.engine}: {result.status}, {gap}")
+    axes.legend()
+    return axes
+
+
+def _finite(values: list[float]) -> list[float]:
+    """Missing values as NaN, which matplotlib leaves blank."""
+    return [value if math.isfinite(value) else math.nan for value in values]

@@ -1,0 +1,229 @@
+"""``certmix solve`` on good input: what it prints, what it writes, how it ends."""
+
+from __future__ import annotations
+
+import csv
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from certmix.problem import Problem
+from certmix.result import Result
+
+# What the issue of the command line promises to every reader of --json.
+PROMISED = {
+    "status": str,
+    "termination": str,
+    "objective": float,
+    "lower_bound": float,
+    "gap_absolute": float,
+    "gap_relative": float,
+    "engine": str,
+    "nodes": int,
+    "seconds": float,
+    "labels": list,
+    "sizes": list,
+    "means": list,
+    "weights": list,
+    "certificate": str,
+}
+SMALL = "solve data.csv -k 2 --columns a,b --variance 0.5 --engine enumerate"
+
+
+def rows(path):
+    with path.open(newline="") as stream:
+        return list(csv.reader(stream))
+
+
+def test_json_is_one_object_with_the_promised_keys(certmix):
+    """Standard output holds exactly one JSON object, and every promised key has the promised type."""
+    answer = certmix(f"{SMALL} --json")
+    assert answer.code == 0
+    for key, kind in PROMISED.items():
+        assert isinstance(answer.json[key], kind), key
+    assert answer.json["status"] == "optimal"
+    assert answer.json["certificate"] == "computed"
+    assert answer.json["sizes"] == [3, 3]
+    assert answer.json["labels"][0] != answer.json["labels"][2]
+
+
+def test_the_objective_is_that_of_the_library(certmix, files):
+    """The value printed is the evaluator's value of the labels printed."""
+    found = certmix(f"{SMALL} --json --quiet").json
+    frame = pd.read_csv(files / "data.csv")[["a", "b"]]
+    point = Problem(frame, 2, variance=0.5).objective.best(np.array(found["labels"]))
+    assert found["objective"] == pytest.approx(point.value, rel=1e-14)
+    assert found["lower_bound"] <= found["objective"]
+    np.testing.assert_allclose(found["means"], point.means)
+
+
+def test_result_on_standard_output_log_on_standard_error(certmix):
+    """Without --json the summary is the result; the log does not mix with it."""
+    answer = certmix(SMALL)
+    assert answer.code == 0
+    assert "Certified Gaussian mixture clustering" in answer.out
+    assert "proved optimal" in " ".join(answer.out.split())
+    assert "incumbent" not in answer.out
+    assert "incumbent" in answer.err
+
+
+def test_quiet_silences_the_log(certmix):
+    """--quiet leaves standard error empty."""
+    assert certmix(f"{SMALL} --quiet").err == ""
+
+
+def test_without_covariance_there_is_a_warning(certmix):
+    """Variance 1 is assumed for a user's file, said aloud and recorded."""
+    answer = certmix("solve data.csv -k 2 --columns a,b --engine enumerate --json")
+    assert "warning: no covariance was given" in answer.err
+    assert "variance 1" in answer.json["warnings"][0]
+    assert certmix(f"{SMALL} --json").json["warnings"] == []
+
+
+def test_a_result_without_proof_is_exit_code_3(certmix):
+    """A local engine proves nothing: exit code 3, certificate none, no bound; the result is still there."""
+    answer = certmix("solve data.csv -k 2 --columns a,b --variance 0.5 --engine hard-em --json")
+    assert answer.code == 3
+    assert answer.json["status"] == "feasible"
+    assert answer.json["certificate"] == "none"
+    assert answer.json["lower_bound"] is None
+    assert answer.json["gap_absolute"] is None
+    assert answer.json["objective"] == pytest.approx(certmix(f"{SMALL} --json").json["objective"])
+
+
+def test_infeasible_is_exit_code_4_with_an_explanation(certmix):
+    """Contradictory demands: exit code 4, the reason in words, and a JSON object that says so."""
+    answer = certmix(f"{SMALL} --min-size 4 --json")
+    assert answer.code == 4
+    assert answer.json["status"] == "infeasible"
+    assert set(PROMISED) <= answer.json.keys()
+    assert "--min-size" in answer.json["message"]
+    quiet = certmix(f"{SMALL} --min-size 4 --quiet")
+    assert quiet.code == 4
+    assert "--min-size" in quiet.err
+
+
+def test_out_writes_the_four_files(certmix, files):
+    """--out leaves assignments, parameters, trace and result; snapshots are gone once the result is there."""
+    answer = certmix(f"{SMALL} --out deep/out --json")
+    out = files / "deep" / "out"
+    assert sorted(p.name for p in out.iterdir()) == [
+        "assignments.csv",
+        "parameters.csv",
+        "result.json",
+        "result.npz",
+        "trace.csv",
+    ]
+    assignments = rows(out / "assignments.csv")
+    assert assignments[0] == ["sample", "label", "component", "posterior", "runner_up"]
+    assert [row[0] for row in assignments[1:]] == ["s1", "s2", "s3", "s4", "s5", "s6"]
+    assert [int(row[1]) for row in assignments[1:]] == answer.json["labels"]
+    assert all(0.5 < float(row[3]) <= 1 for row in assignments[1:])
+    parameters = rows(out / "parameters.csv")
+    assert parameters[0] == ["component", "name", "size", "weight", "mean a", "mean b"]
+    assert [[float(x) for x in row[4:]] for row in parameters[1:]] == answer.json["means"]
+    assert rows(out / "trace.csv")[0] == ["seconds", "incumbent", "bound"]
+    loaded = Result.load(out / "result.json")
+    assert loaded.objective == answer.json["objective"]
+    assert loaded.names == ("s1", "s2", "s3", "s4", "s5", "s6")
+
+
+def test_an_infeasible_run_leaves_no_tables_of_an_earlier_one(certmix, files):
+    """Tables of a former run would be taken for the present one's."""
+    certmix(f"{SMALL} --out out")
+    assert certmix(f"{SMALL} --out out --min-size 4").code == 4
+    assert not (files / "out" / "assignments.csv").exists()
+    assert Result.load(files / "out" / "result.json").status == "infeasible"
+
+
+def test_standardised_means_can_be_mapped_back(certmix, files):
+    """With --standardize the parameters also hold the means in original coordinates: the cluster averages."""
+    answer = certmix(f"{SMALL} --standardize --out out --json")
+    record = answer.json["preprocessing"]
+    mapped = np.array(answer.json["means"]) * record["scale"] + record["centre"]
+    frame = pd.read_csv(files / "data.csv")[["a", "b"]].to_numpy()
+    labels = np.array(answer.json["labels"])
+    averages = np.array([frame[labels == k].mean(axis=0) for k in range(2)])
+    np.testing.assert_allclose(mapped, averages)
+    table = rows(files / "out" / "parameters.csv")
+    assert table[0][-2:] == ["original mean a", "original mean b"]
+    np.testing.assert_allclose([[float(x) for x in row[-2:]] for row in table[1:]], averages)
+
+
+def test_principal_components_are_recorded(certmix):
+    """--pca clusters by the scores and records the loadings."""
+    answer = certmix("solve data.csv -k 2 --columns a,b --pca 1 --variance 1 --engine enumerate --json")
+    assert answer.json["feature_names"] == ["PC1"]
+    assert np.array(answer.json["preprocessing"]["components"]).shape == (1, 2)
+    assert any("explain" in note for note in answer.json["notes"])
+
+
+def test_label_column_names_the_components(certmix):
+    """Known labels are obeyed and name the components."""
+    answer = certmix(f"{SMALL} --label-column label --json")
+    assert answer.json["component_names"] == ["p", "q"]
+    assert answer.json["labels"] == [0, 0, 1, 1, 0, 1]
+    assert [c["satisfied"] for c in answer.json["constraints"]] == [True, True]
+
+
+def test_precision_from_classes_leaves_blanks_out(certmix, files):
+    """--precision-from estimates the precision from the classes in a column."""
+    from certmix import estimate_precision
+
+    answer = certmix(
+        "solve data.csv -k 2 --columns a,b --precision-from pooled --class-column group "
+        "--engine enumerate --json"
+    )
+    assert answer.code == 0
+    frame = pd.read_csv(files / "data.csv")
+    precision = estimate_precision(frame[["a", "b"]], frame["group"], "pooled")
+    point = Problem(frame[["a", "b"]], 2, precision=precision).objective.best(np.array(answer.json["labels"]))
+    assert answer.json["objective"] == pytest.approx(point.value, rel=1e-12)
+
+
+OPTIONS = {
+    "variance per component": "--variance 1,2",
+    "precision file": "--precision precision.csv",
+    "uniform weights": "--weights uniform --variance 1",
+    "given weights": "--weights 0.25,0.75 --variance 1",
+    "jeffreys": "--prior jeffreys --variance 1",
+    "two priors": "--prior dirichlet=2 --prior gaussian=10 --variance 1",
+    "sizes": "--min-size 2 --max-size 4 --variance 1",
+    "limits": "--gap 0.1 --absolute-gap 1 --time-limit 60 --node-limit 99 --threads 1 --seed 5 --variance 1",
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_every_option_is_understood(certmix, options):
+    """Each option of the model and of the run gives a certified result on a small file."""
+    answer = certmix(f"solve data.csv -k 2 --columns a,b --engine enumerate --json {options}")
+    assert answer.code == 0, answer.err
+    assert answer.json["gap_absolute"] <= 1
+
+
+def test_npy_files_and_numbered_samples(certmix):
+    """Samples of an array are numbered from 0."""
+    answer = certmix("solve data.npy -k 2 --variance 0.1 --engine enumerate --json")
+    assert answer.json["names"] == ["0", "1", "2", "3", "4"]
+    assert sorted(answer.json["sizes"]) == [2, 3]
+
+
+def test_transposed_file(certmix, files):
+    """Features in rows, samples in columns."""
+    (files / "genes.tsv").write_text("gene\tS1\tS2\tS3\nA\t0\t0.1\t5\nB\t1\t1.1\t4\n")
+    answer = certmix("solve genes.tsv -k 2 --transpose --variance 0.1 --engine enumerate --json")
+    assert answer.json["names"] == ["S1", "S2", "S3"]
+    assert answer.json["labels"][0] == answer.json["labels"][1] != answer.json["labels"][2]
+
+
+def test_nothing_found_is_exit_code_3(certmix):
+    """A run without time finds little, proves nothing and says so, without an error."""
+    answer = certmix(
+        "solve data.csv -k 2 --columns a,b --variance 1 --engine enumerate --node-limit 0 --json"
+    )
+    assert answer.code in (0, 3)
+    assert answer.json["status"] in ("unknown", "feasible", "optimal")
+    if answer.code == 0:
+        assert math.isfinite(answer.json["lower_bound"])
