@@ -1,0 +1,98 @@
+"""One layer of the dynamic programme in one dimension."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def extend_layer(
+    y,
+    previous,
+    previous_least,
+    best,
+    origin,
+    chosen,
+    mark,
+    start,
+    stop,
+    precision,
+    prior,
+    prior_mean,
+    mean_lower,
+    mean_upper,
+    entropy,
+    smallest,
+    largest,
+):
+    """Append one cluster to every prefix of the sorted sample: ``best[j] = min_i previous[i] + cost(i, j)``.
+
+    The cost of the samples ``i .. j-1`` in a component is the least over its mean of ``precision/2 sum (y -
+    mu)^2 + prior/2 (mu - prior_mean)^2``, plus the entropy of their number. For every j the index i runs
+    downwards from j. Sums are taken relative to the last sample ``y[j-1]`` and compensated, which bounds
+    their rounding by the cluster's own scatter, whatever the offset of the data.
+
+    Parameters
+    ----------
+    y : (n,), sorted
+    previous, previous_least : (n + 1,), best values of the prefixes before this cluster, and their running
+    minimum
+    best, origin, chosen : (n + 1,), improved in place; ``chosen[j] = mark`` where this cluster is the
+    better last one
+    start, stop : range of j
+    smallest, largest : limits on the cluster's size
+    """
+    least_entropy = np.inf
+    for m in range(smallest, largest + 1):
+        least_entropy = min(least_entropy, entropy[m])
+    plain = prior == 0.0 and mean_lower == -np.inf and mean_upper == np.inf
+    for j in range(start, stop):
+        value = best[j]
+        found = -1
+        if smallest == 0:
+            away = 0.0
+            if prior > 0.0:
+                away = prior_mean - min(max(prior_mean, mean_lower), mean_upper)
+            cost = previous[j] + (0.5 * prior * away * away + entropy[0])
+            if cost < value:
+                value = cost
+                found = j
+        last = y[j - 1]
+        low, high, centre = mean_lower - last, mean_upper - last, prior_mean - last
+        s1, e1, s2, e2 = 0.0, 0.0, 0.0, 0.0
+        for m in range(1, min(largest, j) + 1):
+            i = j - m
+            u = y[i] - last
+            total = s1 + u
+            part = total - s1
+            e1 += (s1 - (total - part)) + (u - part)
+            s1 = total
+            u *= u
+            total = s2 + u
+            part = total - s2
+            e2 += (s2 - (total - part)) + (u - part)
+            s2 = total
+            first = s1 + e1
+            mean = first / m
+            scatter = 0.5 * precision * max(0.0, (s2 + e2) - first * mean)
+            if m >= smallest:
+                quadratic = scatter
+                if not plain:
+                    target = mean
+                    if prior > 0.0:
+                        target = (precision * first + prior * centre) / (precision * m + prior)
+                    target = min(max(target, low), high)
+                    quadratic += 0.5 * precision * m * (mean - target) ** 2
+                    quadratic += 0.5 * prior * (target - centre) ** 2
+                cost = previous[i] + (quadratic + entropy[m])
+                if cost < value:
+                    value = cost
+                    found = i
+            # The scatter only grows from here, so nothing further down can be better.
+            if scatter + previous_least[i] + least_entropy >= value:
+                break
+        if found >= 0:
+            best[j] = value
+            origin[j] = found
+            chosen[j] = mark
