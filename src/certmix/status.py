@@ -74,8 +74,11 @@ class Tolerances:
         return max(self.absolute, self.relative * max(1.0, abs(upper))) if math.isfinite(upper) else 0.0
 
     def cutoff(self, upper: float) -> float:
-        """A node whose bound reaches this needs no further work."""
-        return upper - self.allowed(upper) if math.isfinite(upper) else math.inf
+        """A node whose bound reaches this needs no further work.
+
+        A hair above ``upper - allowed``, so that a search that closes every node at the cutoff has closed the gap.
+        """
+        return upper - 0.999 * self.allowed(upper) if math.isfinite(upper) else math.inf
 
     def closed(self, upper: float, lower: float) -> bool:
         """Is the gap within the tolerances?"""

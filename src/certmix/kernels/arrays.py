@@ -1,0 +1,105 @@
+"""The arrays of an instance, laid out for the compiled search."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from certmix.presolve.instance import Instance
+
+
+class Arrays(NamedTuple):
+    """What the kernels read; C coordinate systems, K components, N groups, d dimensions, n samples."""
+
+    points: np.ndarray  # (C, N, d)
+    system: np.ndarray  # (K,) coordinate system of every component
+    scatter: np.ndarray  # (C, N)
+    weight: np.ndarray  # (N,) float
+    gamma: np.ndarray  # (K, d) precision of the prior on the means
+    prior_mean: np.ndarray  # (K, d)
+    box_lower: np.ndarray  # (K, d) the user's box
+    box_upper: np.ndarray  # (K, d)
+    entropy: np.ndarray  # (K, n + 1)
+    concave: np.ndarray  # (K,) bool: is the entropy table concave?
+    size_lower: np.ndarray  # (K,) float
+    size_upper: np.ndarray  # (K,) float
+    order: np.ndarray  # (C, d, N) groups sorted by every coordinate
+    movable: np.ndarray  # (N,) bool: in no coupling constraint, so exchange arguments hold
+    plain_means: bool  # means are cluster means: no prior, no box
+    conflict_start: np.ndarray  # (N + 1,)
+    conflict_with: np.ndarray
+    implications: np.ndarray  # (q, 3)
+    count_start: np.ndarray  # (r + 1,)
+    count_group: np.ndarray
+    count_coefficient: np.ndarray
+    count_component: np.ndarray  # (r,)
+    count_low: np.ndarray
+    count_high: np.ndarray
+    classes: np.ndarray  # (K,)
+    axis: int  # interchangeable components are ordered along this coordinate
+    largest: float  # largest absolute coordinate
+
+
+def instance_arrays(instance: Instance) -> Arrays:
+    """Lay out an instance for the kernels."""
+    N, K = instance.n_groups, instance.n_components
+    pairs = instance.conflicts
+    both = np.concatenate([pairs, pairs[:, ::-1]]) if len(pairs) else np.zeros((0, 2), dtype=np.int64)
+    both = both[np.lexsort((both[:, 1], both[:, 0]))]
+    conflict_start = np.concatenate([[0], np.cumsum(np.bincount(both[:, 0], minlength=N))]).astype(np.int64)
+    rows = instance.counts
+    count_start = np.cumsum([0] + [len(r.groups) for r in rows]).astype(np.int64)
+    movable = np.ones(N, dtype=bool)
+    movable[pairs.ravel()] = False
+    movable[instance.implications[:, :2].ravel()] = False
+    for row in rows:
+        movable[row.groups] = False
+    if not instance.exact:
+        movable[:] = False  # exchange arguments speak about the exact objective only
+    table = instance.entropy
+    with np.errstate(invalid="ignore"):
+        bend = np.diff(table, 2, axis=1)
+    scale = 1e-13 * np.abs(np.where(np.isfinite(table), table, 0.0)).max(axis=1, keepdims=True)
+    from_size = np.minimum(np.maximum(instance.size_lower, 0), table.shape[1] - 1)
+    concave = np.array([bool(np.all(~(bend[k, from_size[k] :] > scale[k]))) for k in range(K)])
+    spread = instance.points[0].std(axis=0)
+    C, d = instance.points.shape[0], instance.n_features
+    order = np.empty((C, d, N), dtype=np.int64)
+    for c in range(C):
+        for j in range(d):
+            order[c, j] = np.argsort(instance.points[c, :, j], kind="stable")
+    finite = [np.abs(instance.points).max()]
+    for array in (instance.mean_lower, instance.mean_upper, instance.prior_mean):
+        finite.append(np.abs(array[np.isfinite(array)]).max(initial=0.0))
+    return Arrays(
+        points=np.ascontiguousarray(instance.points),
+        system=np.zeros(K, dtype=np.int64) if instance.shared else np.arange(K),
+        scatter=np.ascontiguousarray(instance.scatter),
+        weight=instance.weight.astype(np.float64),
+        gamma=np.ascontiguousarray(instance.prior_weight),
+        prior_mean=np.ascontiguousarray(instance.prior_mean),
+        box_lower=instance.mean_lower.copy(),
+        box_upper=instance.mean_upper.copy(),
+        entropy=np.array(table),
+        concave=concave,
+        size_lower=instance.size_lower.astype(np.float64),
+        size_upper=instance.size_upper.astype(np.float64),
+        order=order,
+        movable=movable,
+        plain_means=not (instance.prior_weight.any() or instance.problem.has_mean_box),
+        conflict_start=conflict_start,
+        conflict_with=np.ascontiguousarray(both[:, 1]),
+        implications=np.array(instance.implications, dtype=np.int64).reshape(-1, 3),
+        count_start=count_start,
+        count_group=np.concatenate([r.groups for r in rows]).astype(np.int64) if rows else np.zeros(0, dtype=np.int64),
+        count_coefficient=(
+            np.concatenate([r.coefficient for r in rows]).astype(np.float64) if rows else np.zeros(0)
+        ),
+        count_component=np.array([r.component for r in rows], dtype=np.int64),
+        count_low=np.array([r.low for r in rows], dtype=np.float64),
+        count_high=np.array([r.high for r in rows], dtype=np.float64),
+        classes=np.array(instance.classes),
+        axis=int(np.argmax(spread)),
+        largest=float(max(finite)),
+    )

@@ -1,0 +1,583 @@
+r"""Exact pricing: the cheapest set for one component under given multipliers (design 3.1).
+
+For multipliers T, the reduced cost of a set S of groups for a component is
+
+    r(S) = min_mu  sum_{g in S} [ w_g/2 |x_g - mu|^2 + cost_g ] + prior(mu) + h(|S|),    cost_g = scatter_g - T_g.
+
+``price`` bounds its minimum from below by a depth-first search over a box for mu and an interval [a, b] for the size. With
+the chord ``alpha + beta m <= h(m)``, a group contributes ``min(0, q_g)`` with ``q_g = w_g (|x_g - mu|^2 / 2 + beta) +
+cost_g``. Over a box on which q runs from s < 0 to t > 0, the concave function min(0, q) lies above
+``theta q + (1 - theta) s`` with ``theta = -s / (t - s)``: a quadratic, so everything adds up to one separable quadratic
+that is minimised by clipping. For a pair that may not be together ``min(0, q_i, q_j)`` takes the place of the sum.
+
+Groups whose membership an exchange argument settles leave the list that children look at. The argument adds or removes
+one group, so it is used only for groups outside coupling constraints and where the size stays within the limits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from certmix.kernels.interval import EPS, SLACK, chord
+
+STACK = 4096
+
+
+@njit(cache=True, nogil=True)
+def set_cost(members, points, weight, cost, gamma, prior_mean, lower, upper, entropy):
+    """Exact reduced cost of a set and its size; ``members`` is a bool array."""
+    N, d = points.shape
+    size = 0.0
+    constant = 0.0
+    total = np.zeros(d)
+    square = 0.0
+    for g in range(N):
+        if members[g]:
+            size += weight[g]
+            constant += cost[g]
+            for j in range(d):
+                total[j] += weight[g] * points[g, j]
+    value = constant + entropy[int(size)]
+    for j in range(d):
+        full = size + gamma[j]
+        if full <= 0:
+            continue
+        mean = (total[j] + gamma[j] * prior_mean[j]) / full
+        mean = min(max(mean, lower[j]), upper[j])
+        total[j] = mean
+        value += 0.5 * gamma[j] * (mean - prior_mean[j]) ** 2
+    for g in range(N):
+        if members[g]:
+            square = 0.0
+            for j in range(d):
+                square += (points[g, j] - total[j]) ** 2
+            value += 0.5 * weight[g] * square
+    return value, size
+
+
+@njit(cache=True, nogil=True)
+def price(
+    points,
+    weight,
+    cost,
+    gamma,
+    prior_mean,
+    lo,
+    hi,
+    entropy,
+    concave,
+    status,
+    a,
+    b,
+    size_lower,
+    size_upper,
+    movable,
+    partner,
+    threshold,
+    tolerance,
+    node_limit,
+    start_value,
+    found_value,
+    found_mean,
+    found_slope,
+):
+    """Lower bound on the smallest reduced cost over admissible sets; ``(bound, best value seen, nodes, complete)``.
+
+    The mean is confined to the box [lo, hi].
+
+    ``status`` is 1 for groups that must be in, 0 for free ones and -1 for those that may not; [a, b] the sizes looked at,
+    [size_lower, size_upper] the sizes allowed. Nodes whose bound reaches ``min(threshold, best value - tolerance)`` are
+    closed. Sets worth a column are reported as (value, mean, slope): the set of all groups with negative q there.
+    """
+    N, d = points.shape
+    n = entropy.shape[0] - 1
+    arena = np.empty(max(16, 4 * N), dtype=np.int64)
+    stack_lo = np.empty((STACK, d))
+    stack_hi = np.empty((STACK, d))
+    stack_a = np.empty(STACK)
+    stack_b = np.empty(STACK)
+    stack_bound = np.empty(STACK)
+    stack_from = np.empty(STACK, dtype=np.int64)
+    stack_len = np.empty(STACK, dtype=np.int64)
+    # certain members: weight, sum, constant, magnitude
+    stack_weight = np.empty(STACK)
+    stack_total = np.empty((STACK, d))
+    stack_constant = np.empty(STACK)
+    stamp = np.zeros(N, dtype=np.int64)
+    low_q = np.empty(N)
+    high_q = np.empty(N)
+    members = np.zeros(N, dtype=np.bool_)
+    total = np.empty(d)
+    sure_total = np.empty(d)
+    bar = np.empty(d)
+    at = np.empty(d)
+    share = np.empty(d + 1)
+    box_lo = np.empty(d)
+    box_hi = np.empty(d)
+    best_value = start_value
+    leaf_bound = np.inf
+    for i in range(found_value.shape[0]):
+        found_value[i] = np.inf
+    base_constant = 0.0
+    for j in range(d):
+        base_constant += 0.5 * gamma[j] * prior_mean[j] ** 2
+    sure_weight = 0.0
+    sure_constant = base_constant
+    magnitude_all = base_constant
+    for j in range(d):
+        sure_total[j] = gamma[j] * prior_mean[j]
+    length = 0
+    possible = 0.0
+    for g in range(N):
+        square = 0.0
+        for j in range(d):
+            square += points[g, j] ** 2
+        if status[g] == 1:
+            sure_weight += weight[g]
+            for j in range(d):
+                sure_total[j] += weight[g] * points[g, j]
+            sure_constant += 0.5 * weight[g] * square + cost[g]
+        elif status[g] == 0:
+            arena[length] = g
+            length += 1
+        if status[g] >= 0:
+            possible += weight[g]
+            magnitude_all += weight[g] * square + abs(cost[g])
+    a = max(a, sure_weight)
+    b = min(b, possible)
+    if a > b:
+        return np.inf, best_value, 0, True
+    if sure_weight == 0 and a <= 1:
+        # Sets of one group are looked at one by one, so that from here on a group may always leave a set.
+        for g in range(N):
+            if status[g] != 0 or not a <= weight[g] <= b:
+                continue
+            members[g] = True
+            found, size_found = set_cost(members, points, weight, cost, gamma, prior_mean, lo, hi, entropy)
+            members[g] = False
+            found -= (2.0 * d + 64.0) * EPS * magnitude_all
+            leaf_bound = min(leaf_bound, found)
+            best_value = min(best_value, found)
+        a = 2.0
+        if a > b:
+            return leaf_bound, best_value, 0, True
+    for j in range(d):
+        stack_lo[0, j] = lo[j]
+        stack_hi[0, j] = hi[j]
+        stack_total[0, j] = sure_total[j]
+    stack_a[0] = a
+    stack_b[0] = b
+    stack_bound[0] = -np.inf
+    stack_from[0] = 0
+    stack_len[0] = length
+    stack_weight[0] = sure_weight
+    stack_constant[0] = sure_constant
+    top = 1
+    nodes = 0
+    complete = True
+    while top > 0:
+        top -= 1
+        parent_bound = stack_bound[top]
+        cut = min(threshold, best_value - tolerance)
+        if parent_bound >= cut:
+            leaf_bound = min(leaf_bound, parent_bound)
+            continue
+        if nodes >= node_limit:
+            complete = False
+            leaf_bound = min(leaf_bound, parent_bound)
+            continue
+        nodes += 1
+        for j in range(d):
+            box_lo[j] = stack_lo[top, j]
+            box_hi[j] = stack_hi[top, j]
+            sure_total[j] = stack_total[top, j]
+        a = stack_a[top]
+        b = stack_b[top]
+        sure_weight = stack_weight[top]
+        sure_constant = stack_constant[top]
+        first = stack_from[top]
+        length = stack_len[top]
+        mine = first + length
+        if mine + length > arena.shape[0]:
+            grown = np.empty(2 * arena.shape[0] + length, dtype=np.int64)
+            grown[: arena.shape[0]] = arena
+            arena = grown
+        bound = parent_bound
+        closed = False
+        alpha = 0.0
+        beta = 0.0
+        for sweep in range(4):
+            # membership settled by exchange arguments
+            ia = int(a)
+            ib = int(b)
+            kept = 0
+            undecided = 0.0
+            for p in range(length):
+                g = arena[first + p]
+                near = 0.0
+                far = 0.0
+                for j in range(d):
+                    x = points[g, j]
+                    below = box_lo[j] - x
+                    above = x - box_hi[j]
+                    out = max(below, above, 0.0)
+                    near += out * out
+                    reach = max(-below, -above)
+                    far += reach * reach
+                w = weight[g]
+                iw = int(w)
+                low_q[g] = 0.5 * w * near + cost[g]
+                high_q[g] = 0.5 * w * far + cost[g]
+                if movable[g] and concave:
+                    if (size_upper >= n or b + w <= size_upper) and ia + iw <= n:
+                        step = entropy[ia + iw] - entropy[ia]
+                        if high_q[g] + step < -SLACK * (1.0 + abs(high_q[g]) + abs(step)):
+                            sure_weight += w
+                            square = 0.0
+                            for j in range(d):
+                                sure_total[j] += w * points[g, j]
+                                square += points[g, j] ** 2
+                            sure_constant += 0.5 * w * square + cost[g]
+                            continue
+                    if a - w >= max(size_lower, 1.0):
+                        step = entropy[ib] - entropy[ib - iw]
+                        if low_q[g] + step > SLACK * (1.0 + abs(low_q[g]) + abs(step)):
+                            continue
+                arena[mine + kept] = g
+                kept += 1
+                undecided += w
+            first = mine
+            length = kept
+            if mine + 2 * length > arena.shape[0]:
+                grown = np.empty(2 * arena.shape[0] + length, dtype=np.int64)
+                grown[: arena.shape[0]] = arena
+                arena = grown
+            old_width = b - a
+            a = max(a, sure_weight)
+            b = min(b, sure_weight + undecided)
+            if a > b:
+                closed = True
+                bound = np.inf
+                break
+            alpha, beta = chord(entropy, concave, a, b)
+            stamp_now = nodes * 8 + sweep + 1
+            for p in range(length):
+                stamp[arena[first + p]] = stamp_now
+            quad = sure_weight
+            constant = sure_constant + alpha + beta * sure_weight
+            magnitude = magnitude_all + abs(alpha) + abs(beta) * b
+            for j in range(d):
+                total[j] = sure_total[j]
+            for p in range(length):
+                g = arena[first + p]
+                w = weight[g]
+                s = low_q[g] + w * beta
+                if s >= 0:
+                    continue
+                t = high_q[g] + w * beta
+                ceiling = 0.0
+                mate = partner[g]
+                if mate >= 0 and stamp[mate] == stamp_now:
+                    s_mate = low_q[mate] + weight[mate] * beta
+                    if s_mate < s or (s_mate == s and mate < g):
+                        continue  # the mate stands for the pair
+                    ceiling = min(0.0, s_mate)
+                theta = 1.0
+                if t > ceiling:
+                    theta = max(0.0, (ceiling - s) / (t - s)) * (1.0 - SLACK)
+                square = 0.0
+                for j in range(d):
+                    total[j] += theta * w * points[g, j]
+                    square += points[g, j] ** 2
+                quad += theta * w
+                constant += theta * (0.5 * w * square + cost[g] + w * beta) + (1.0 - theta) * s
+            value = constant
+            for j in range(d):
+                full = quad + gamma[j]
+                if full > 0:
+                    bar[j] = total[j] / full
+                else:
+                    bar[j] = 0.5 * (box_lo[j] + box_hi[j])
+                at[j] = min(max(bar[j], box_lo[j]), box_hi[j])
+                value += 0.5 * full * at[j] * at[j] - total[j] * at[j]
+            value -= (2.0 * N + 64.0) * EPS * magnitude
+            bound = max(bound, value)
+            if bound >= cut:
+                closed = True
+                break
+            shrunk = False
+            rest = cut - bound
+            for j in range(d):
+                full = quad + gamma[j]
+                if full <= 0 or not np.isfinite(rest):
+                    continue
+                reach = np.sqrt(2.0 * rest / full + (at[j] - bar[j]) ** 2) * (1.0 + 1e-9)
+                reach += 4.0 * (N + 16) * EPS * (1.0 + abs(bar[j]))
+                width = box_hi[j] - box_lo[j]
+                box_lo[j] = max(box_lo[j], bar[j] - reach)
+                box_hi[j] = min(box_hi[j], bar[j] + reach)
+                if box_lo[j] > box_hi[j]:
+                    closed = True
+                    bound = cut
+                elif box_hi[j] - box_lo[j] < 0.8 * width:
+                    shrunk = True
+            if closed or not (shrunk or b - a < 0.8 * old_width):
+                break
+        if closed:
+            leaf_bound = min(leaf_bound, bound if bound < np.inf else np.inf)
+            continue
+        # A set to offer: everything with negative cost at the minimiser.
+        for g in range(N):
+            members[g] = status[g] == 1
+        for j in range(d + 1):
+            share[j] = 0.0
+        size = 0.0
+        for g in range(N):
+            if status[g] != 0:
+                if status[g] == 1:
+                    size += weight[g]
+                continue
+            square = 0.0
+            for j in range(d):
+                square += (points[g, j] - at[j]) ** 2
+            if weight[g] * (0.5 * square + beta) + cost[g] < 0:
+                members[g] = True
+                size += weight[g]
+        admissible = size_lower <= size <= size_upper and size > 0
+        if admissible:
+            for g in range(N):
+                if members[g] and partner[g] >= 0 and members[partner[g]]:
+                    admissible = False
+        if admissible:
+            found, size_found = set_cost(
+                members, points, weight, cost, gamma, prior_mean, lo, hi, entropy
+            )
+            if found < best_value:
+                best_value = found
+            if found < threshold:
+                worst = 0
+                for i in range(found_value.shape[0]):
+                    if found_value[i] > found_value[worst]:
+                        worst = i
+                if found < found_value[worst]:
+                    found_value[worst] = found
+                    found_slope[worst] = beta
+                    for j in range(d):
+                        found_mean[worst, j] = at[j]
+        # Where does the bound lose most?
+        for p in range(length):
+            g = arena[first + p]
+            w = weight[g]
+            s = low_q[g] + w * beta
+            if s >= 0:
+                continue
+            t = high_q[g] + w * beta
+            theta = 1.0 if t <= 0 else -s / (t - s)
+            square = 0.0
+            spread = 0.0
+            for j in range(d):
+                square += (points[g, j] - at[j]) ** 2
+                spread += _variation(points[g, j], box_lo[j], box_hi[j])
+            q = w * (0.5 * square + beta) + cost[g]
+            loss = min(q, 0.0) - (theta * q + (1.0 - theta) * s)
+            if loss > 0 and spread > 0:
+                for j in range(d):
+                    share[j] += loss * _variation(points[g, j], box_lo[j], box_hi[j]) / spread
+        m = int(min(max(round(size), a), b))
+        share[d] = entropy[m] - alpha - beta * m
+        split = -1
+        largest = 0.0
+        for j in range(d):
+            if share[j] > largest and box_hi[j] - box_lo[j] > 1e-9 * (1.0 + abs(at[j])):
+                largest = share[j]
+                split = j
+        if b > a and share[d] > largest:
+            split = d
+        if split < 0:
+            widest = 0.0
+            for j in range(d):
+                if box_hi[j] - box_lo[j] > widest:
+                    widest = box_hi[j] - box_lo[j]
+                    split = j
+            if b > a and widest < 1e-6:
+                split = d
+            elif widest < 1e-9:
+                leaf_bound = min(leaf_bound, bound)  # nothing left to split: the constraints that were relaxed remain
+                continue
+        if top + 2 > STACK:
+            complete = False
+            leaf_bound = min(leaf_bound, bound)
+            continue
+        for child in range(2):
+            # the second child is explored first; make that the one around the minimiser
+            for j in range(d):
+                stack_lo[top, j] = box_lo[j]
+                stack_hi[top, j] = box_hi[j]
+                stack_total[top, j] = sure_total[j]
+            stack_a[top] = a
+            stack_b[top] = b
+            if split == d:
+                cutting = float(min(max(int(0.5 * (m + 0.5 * (a + b))), int(a)), int(b) - 1))
+                if (child == 1) == (m <= cutting):
+                    stack_b[top] = cutting
+                else:
+                    stack_a[top] = cutting + 1.0
+            else:
+                width = box_hi[split] - box_lo[split]
+                cutting = min(max(at[split], box_lo[split] + 0.3 * width), box_hi[split] - 0.3 * width)
+                if (child == 1) == (at[split] <= cutting):
+                    stack_hi[top, split] = cutting
+                else:
+                    stack_lo[top, split] = cutting
+            stack_bound[top] = bound
+            stack_from[top] = first
+            stack_len[top] = length
+            stack_weight[top] = sure_weight
+            stack_constant[top] = sure_constant
+            top += 1
+    # Boxes were cut against the threshold, so no more than that is proved of what was cut away.
+    return min(leaf_bound, threshold, best_value - tolerance), best_value, nodes, complete
+
+
+@njit(cache=True, nogil=True)
+def _variation(x, lo, hi):
+    far = max(hi - x, x - lo)
+    near = max(lo - x, x - hi, 0.0)
+    return far * far - near * near
+
+
+@njit(cache=True, nogil=True)
+def improve_set(members, points, weight, cost, gamma, prior_mean, lower, upper, entropy, status, size_lower, size_upper, conflict_start, conflict_with):
+    """Local search for a cheap set: single groups join or leave while the reduced cost falls. Returns its value.
+
+    ``members`` is changed in place and stays admissible with respect to sizes and conflicts if it was.
+    """
+    N, d = points.shape
+    size = 0.0
+    total = np.zeros(d)
+    square = 0.0
+    constant = 0.0
+    for g in range(N):
+        if members[g]:
+            size += weight[g]
+            constant += cost[g]
+            for j in range(d):
+                total[j] += weight[g] * points[g, j]
+                square += weight[g] * points[g, j] ** 2
+    value = _value(size, total, square, constant, gamma, prior_mean, lower, upper, entropy)
+    moved = np.empty(d)
+    for sweep in range(100):
+        changed = False
+        for g in range(N):
+            if status[g] != 0:
+                continue
+            sign = -1.0 if members[g] else 1.0
+            new_size = size + sign * weight[g]
+            if new_size < max(size_lower, 1.0) or new_size > size_upper:
+                continue
+            if sign > 0:
+                clash = False
+                for p in range(conflict_start[g], conflict_start[g + 1]):
+                    if members[conflict_with[p]]:
+                        clash = True
+                if clash:
+                    continue
+            norm = 0.0
+            for j in range(d):
+                moved[j] = total[j] + sign * weight[g] * points[g, j]
+                norm += points[g, j] ** 2
+            new_value = _value(
+                new_size,
+                moved,
+                square + sign * weight[g] * norm,
+                constant + sign * cost[g],
+                gamma,
+                prior_mean,
+                lower,
+                upper,
+                entropy,
+            )
+            if new_value < value - 1e-10 * (1.0 + abs(value)):
+                value = new_value
+                size = new_size
+                square += sign * weight[g] * norm
+                constant += sign * cost[g]
+                for j in range(d):
+                    total[j] = moved[j]
+                members[g] = not members[g]
+                changed = True
+        if not changed:
+            break
+    return value
+
+
+@njit(cache=True, nogil=True)
+def _value(size, total, square, constant, gamma, prior_mean, lower, upper, entropy):
+    """Reduced cost from sufficient statistics."""
+    out = 0.5 * square + constant + entropy[int(size)]
+    for j in range(total.shape[0]):
+        full = size + gamma[j]
+        push = total[j] + gamma[j] * prior_mean[j]
+        mean = min(max(push / full, lower[j]), upper[j])
+        out += 0.5 * full * mean * mean - push * mean + 0.5 * gamma[j] * prior_mean[j] ** 2
+    return out
+
+
+@njit(cache=True, nogil=True)
+def local_sets(starts, slopes, points, weight, cost, gamma, prior_mean, lower, upper, entropy, status, size_lower, size_upper, conflict_start, conflict_with, sets, values):
+    """Cheap sets found by local search from several (mean, slope) starts; rows of ``sets`` with their ``values``.
+
+    A start whose set breaks a size limit or a conflict is repaired or given up (value infinite).
+    """
+    N, d = points.shape
+    for i in range(starts.shape[0]):
+        members = sets[i]
+        size = 0.0
+        worst = -1
+        for g in range(N):
+            members[g] = status[g] == 1
+            if members[g]:
+                size += weight[g]
+        nearest = -1
+        least = np.inf
+        for g in range(N):
+            if status[g] != 0:
+                continue
+            norm = 0.0
+            for j in range(d):
+                norm += (points[g, j] - starts[i, j]) ** 2
+            q = weight[g] * (0.5 * norm + slopes[i]) + cost[g]
+            if q < least:
+                least = q
+                nearest = g
+            if q < 0 and size + weight[g] <= size_upper:
+                clash = False
+                for p in range(conflict_start[g], conflict_start[g + 1]):
+                    if members[conflict_with[p]]:
+                        clash = True
+                if not clash:
+                    members[g] = True
+                    size += weight[g]
+        if size == 0 and nearest >= 0:
+            members[nearest] = True
+            size = weight[nearest]
+        if size < size_lower or size == 0 or size > size_upper or worst >= 0:
+            values[i] = np.inf
+            continue
+        values[i] = improve_set(
+            members,
+            points,
+            weight,
+            cost,
+            gamma,
+            prior_mean,
+            lower,
+            upper,
+            entropy,
+            status,
+            size_lower,
+            size_upper,
+            conflict_start,
+            conflict_with,
+        )

@@ -1,0 +1,42 @@
+"""What the search loop asks of a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from certmix.search.nodes import Nodes
+
+
+@dataclass(frozen=True)
+class Explored:
+    """A batch of nodes after bounding.
+
+    Attributes
+    ----------
+    nodes : the nodes, contracted, with bounds no weaker than their parents'
+    open : bool per node; False means closed, its ``nodes.bound`` being the bound of everything in it
+    clusterings : sample labels that the bound came across (they are checked and scored by the ledger)
+    """
+
+    nodes: Nodes
+    open: np.ndarray
+    clusterings: Sequence[np.ndarray] = ()
+
+
+class Bound(Protocol):
+    """A bound contracts and bounds batches of nodes and splits those that stay open.
+
+    All bounds are lower bounds on the exact objective, rounding included.
+    """
+
+    def root(self) -> Nodes: ...
+
+    def explore(self, nodes: Nodes, cutoff: float) -> Explored: ...
+
+    def branch(self, explored: Explored) -> Nodes:
+        """Children of the open nodes; together they cover everything in their parents that can beat the cutoff."""
+        ...

@@ -1,0 +1,222 @@
+"""The dual bound as the loop sees it: interval nodes, bounded by multipliers and exact pricing (design 3.1 and 3.5).
+
+A node is the same as an interval node (boxes, size intervals, candidate sets), so both bounds apply to it and the better
+one counts. Splits are the interval bound's: a mean, a size, or the component of a group.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from certmix.local.hard_em import hard_em
+from certmix.presolve.instance import Instance
+from certmix.search.bounds.base import Explored
+from certmix.search.bounds.interval import IntervalBound
+from certmix.search.bounds.lagrangian import Lagrangian
+from certmix.search.bounds.multipliers import features
+from certmix.search.bounds.pricer import Pricer, PricingClass
+from certmix.search.nodes import Nodes
+from certmix.search.threads import Threads
+
+ROOT_ITERATIONS = 400
+NODE_ITERATIONS = 40
+# One exact pricing may look at so many (node, group, coordinate) triples before it gives up with what it has.
+PRICING_WORK = 4e9
+
+
+class DualBound:
+    """Lagrangian bound with restricted multipliers on top of interval nodes."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        labels: np.ndarray,
+        *,
+        seed: int = 0,
+        threads: Threads | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
+        on_root_bound: Callable[[float], None] = lambda bound: None,
+    ) -> None:
+        self.instance = instance
+        self.threads = threads or Threads(1)
+        self.interval = IntervalBound(instance, self.threads)
+        self.arrays = self.interval.arrays
+        self.pricer = Pricer(instance, self.arrays)
+        self.seed = seed
+        self.should_stop = should_stop
+        self.on_root_bound = on_root_bound
+        self.phi, self.start = features(instance, labels, seed)
+        self.partition = [instance.contract(labels) == k for k in range(instance.n_components)]
+        work = instance.n_groups * max(1, instance.n_features)
+        self.pricing_nodes = int(max(200, PRICING_WORK / work))
+
+    def root(self) -> Nodes:
+        nodes = self.interval.root()
+        fields = dict(nodes.fields)
+        fields["multipliers"] = np.zeros((len(nodes), self.instance.n_groups))
+        return Nodes(fields)
+
+    def explore(self, nodes: Nodes, cutoff: float) -> Explored:
+        at_root = bool(np.all(nodes["depth"] == 0)) and len(nodes) == 1
+        if at_root:
+            # The interval kernel would break the symmetry between components for little gain: only propagate.
+            explored = self._root_explored(nodes)
+        else:
+            explored = self.interval.explore(nodes, cutoff)
+        fields = {name: array.copy() for name, array in explored.nodes.fields.items()}
+        still = np.flatnonzero(explored.open & (fields["bound"] < cutoff))
+        clusterings = list(explored.clusterings)
+        results: list[tuple[float, np.ndarray, list[np.ndarray]] | None] = [None] * len(still)
+
+        def work(first: int, last: int) -> None:
+            for r in range(first, last):
+                results[r] = self._lagrangian(explored.nodes, int(still[r]), cutoff, at_root)
+
+        self.threads.over(len(still), work)
+        for r, i in enumerate(still):
+            found = results[r]
+            if found is None:
+                continue
+            bound, multipliers, labels = found
+            fields["bound"][i] = max(fields["bound"][i], bound)
+            fields["multipliers"][i] = multipliers
+            clusterings += labels
+        opened = explored.open & (fields["bound"] < cutoff)
+        if at_root and opened.any():
+            # Where to split is the interval kernel's to say.
+            again = self.interval.explore(Nodes(fields), cutoff)
+            return Explored(again.nodes, again.open, [*clusterings, *again.clusterings])
+        return Explored(Nodes(fields), opened, clusterings)
+
+    def branch(self, explored: Explored) -> Nodes:
+        return self.interval.branch(explored)
+
+    def _root_explored(self, nodes: Nodes) -> Explored:
+        from certmix.kernels.propagation import propagate
+
+        fields = {name: array.copy() for name, array in nodes.fields.items()}
+        mask = fields["mask"][0].astype(np.int64)
+        alive = propagate(mask, fields["a"][0], fields["b"][0], self.instance.n_samples, self.arrays)
+        fields["mask"][0] = mask
+        if not alive:
+            fields["bound"][0] = np.inf
+        return Explored(Nodes(fields), np.array([alive]))
+
+    def _lagrangian(
+        self, nodes: Nodes, i: int, cutoff: float, at_root: bool
+    ) -> tuple[float, np.ndarray, list[np.ndarray]] | None:
+        if self.should_stop():
+            return None
+        classes = self._classes(nodes, i)
+        error = self.instance.error
+        phi, start = self.phi, self.start
+        if np.any(nodes["multipliers"][i]):
+            parent = (nodes["multipliers"][i] - self.arrays.scatter[0]) / self.arrays.weight
+            phi = np.column_stack([parent, phi])
+            start = np.concatenate([[1.0], np.zeros(len(start))])
+        ascent = Lagrangian(
+            self.pricer,
+            classes,
+            phi,
+            start,
+            seed=self.seed + int(nodes["depth"][i]),
+            should_stop=self.should_stop,
+            report=(lambda bound: self.on_root_bound(bound - error)) if at_root else (lambda bound: None),
+        )
+        iterations = ROOT_ITERATIONS if at_root else NODE_ITERATIONS
+        partition = self._admissible(classes)
+        result = ascent.maximise(partition, cutoff + error, iterations, self.pricing_nodes)
+        labels = [self._labels(sets, nodes, i) for sets in result.partitions]
+        return result.bound - error, result.multipliers, [x for x in labels if x is not None]
+
+    def _classes(self, nodes: Nodes, i: int) -> list[PricingClass]:
+        """Components with equal costs, boxes, sizes and candidates price alike."""
+        instance, arrays = self.instance, self.arrays
+        mask = nodes["mask"][i].astype(np.int64)
+        found: dict[tuple[object, ...], list[int]] = {}
+        status: dict[int, np.ndarray] = {}
+        hulls: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        for k in range(instance.n_components):
+            if nodes["b"][i, k] <= 0:
+                continue
+            bit = np.int64(1) << k
+            state = np.where(mask == bit, 1, np.where(mask & bit, 0, -1)).astype(np.int64)
+            points = arrays.points[arrays.system[k]][state >= 0]
+            prior = arrays.prior_mean[k]
+            low, high = points.min(axis=0), points.max(axis=0)
+            if np.any(arrays.gamma[k]):
+                low, high = np.minimum(low, prior), np.maximum(high, prior)
+            lo = np.clip(np.maximum(nodes["lo"][i, k], low), arrays.box_lower[k], arrays.box_upper[k])
+            hi = np.clip(np.minimum(nodes["hi"][i, k], high), arrays.box_lower[k], arrays.box_upper[k])
+            hi = np.maximum(lo, hi)
+            status[k], hulls[k] = state, (lo, hi)
+            key = (
+                int(instance.classes[k]),
+                lo.tobytes(),
+                hi.tobytes(),
+                float(nodes["a"][i, k]),
+                self._largest(nodes, i, k),
+                state.tobytes(),
+            )
+            found.setdefault(key, []).append(k)
+        return [
+            PricingClass(
+                ks[0],
+                len(ks),
+                tuple(ks),
+                status[ks[0]],
+                float(nodes["a"][i, ks[0]]),
+                self._largest(nodes, i, ks[0]),
+                *hulls[ks[0]],
+            )
+            for ks in found.values()
+        ]
+
+    def _largest(self, nodes: Nodes, i: int, k: int) -> float:
+        """The largest size, lifted to n where only the other components' smallest sizes limit it.
+
+        A larger range of sizes is a relaxation; without a limit, pricing may use that groups can always join.
+        """
+        n = self.instance.n_samples
+        b = float(nodes["b"][i, k])
+        others = float(nodes["a"][i].sum() - nodes["a"][i, k])
+        return float(n) if b >= n - others and self.instance.size_upper[k] >= n else b
+
+    def _admissible(self, classes: list[PricingClass]) -> list[np.ndarray] | None:
+        """The incumbent's sets, where the node allows them."""
+        for which in classes:
+            for k in which.members:
+                members = self.partition[k]
+                if np.any(members & (which.status == -1)) or np.any(~members & (which.status == 1)):
+                    return None
+        return self.partition
+
+    def _labels(self, sets: list[tuple[np.ndarray, int]], nodes: Nodes, i: int) -> np.ndarray | None:
+        """A clustering from disjoint sets (members, component): the rest goes to the nearest, then local search."""
+        instance, arrays = self.instance, self.arrays
+        mask = nodes["mask"][i].astype(np.int64)
+        N, K = instance.n_groups, instance.n_components
+        costs = np.full((N, K), math.inf)
+        for members, k in sets:
+            c = arrays.system[k]
+            inside = members | (mask == (np.int64(1) << k))
+            if not inside.any():
+                return None
+            w = arrays.weight[inside]
+            mean = (w[:, None] * arrays.points[c][inside]).sum(axis=0) / w.sum()
+            gap = arrays.points[c] - mean
+            costs[:, k] = 0.5 * np.einsum("ij,ij->i", gap, gap)
+            costs[inside, k] = -1.0
+        costs[(mask[:, None] & (np.int64(1) << np.arange(K))) == 0] = math.inf
+        if not np.all(np.isfinite(costs.min(axis=1))):
+            return None
+        labels = instance.expand(costs.argmin(axis=1))
+        from certmix.problem import is_feasible
+
+        if not is_feasible(instance.problem, labels):
+            return None
+        found = hard_em(instance, restarts=1, seed=self.seed, start=labels)
+        return labels if found is None else instance.expand(found.labels)

@@ -1,0 +1,139 @@
+"""The interval bound as the loop sees it: roots, batches through the compiled kernel, splits."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from certmix.kernels.arrays import instance_arrays
+from certmix.kernels.interval import DECIDED, OPEN, SPLIT_GROUP, SPLIT_MEAN, SPLIT_SIZE, explore_batch
+from certmix.presolve.instance import Instance
+from certmix.search.bounds.base import Explored
+from certmix.search.nodes import Nodes
+from certmix.search.threads import Threads
+
+MOST_COMPONENTS = 62  # candidate sets are bits of a 64-bit number
+
+
+class IntervalBound:
+    """Boxes for all means and intervals for all sizes (design 3.2)."""
+
+    def __init__(self, instance: Instance, threads: Threads | None = None) -> None:
+        self.instance = instance
+        self.threads = threads or Threads(1)
+        self.arrays = instance_arrays(instance)
+        narrow = [t for t, bits in ((np.int8, 7), (np.int16, 15), (np.int32, 31)) if instance.n_components <= bits]
+        self._stored = narrow[0] if narrow else np.int64
+
+    def root(self) -> Nodes:
+        """One root, or one for each choice of empty components where those are allowed."""
+        instance = self.instance
+        K, d, n = instance.n_components, instance.n_features, instance.n_samples
+        bits = np.int64(1) << np.arange(K, dtype=np.int64)
+        mask = (instance.allowed * bits).sum(axis=1)
+        roots = []
+        for empty in _empty_choices(instance):
+            a = np.maximum(instance.size_lower, 1).astype(np.float64)
+            b = np.minimum(instance.size_upper, n).astype(np.float64)
+            a[empty] = b[empty] = 0.0
+            without = np.bitwise_or.reduce(bits[empty]) if len(empty) else np.int64(0)
+            roots.append((a, b, mask & ~without))
+        return Nodes(
+            {
+                "bound": np.full(len(roots), -np.inf),
+                "lo": np.repeat(self._finite(instance.mean_lower, -1)[None], len(roots), axis=0),
+                "hi": np.repeat(self._finite(instance.mean_upper, 1)[None], len(roots), axis=0),
+                "a": np.stack([r[0] for r in roots]),
+                "b": np.stack([r[1] for r in roots]),
+                "mask": np.stack([r[2] for r in roots]).astype(self._stored),
+                "kind": np.zeros(len(roots), dtype=np.int64),
+                "which": np.zeros(len(roots), dtype=np.int64),
+                "index": np.zeros(len(roots), dtype=np.int64),
+                "at": np.zeros(len(roots)),
+                "centre": np.zeros((len(roots), K, d)),
+            }
+        )
+
+    def _finite(self, bound: np.ndarray, sign: int) -> np.ndarray:
+        """Means lie among the points, the prior mean and the box: replace infinities by something beyond all of them."""
+        return np.where(np.isfinite(bound), bound, sign * 2.0 * (self.arrays.largest + 1.0))
+
+    def explore(self, nodes: Nodes, cutoff: float) -> Explored:
+        f = {name: array.copy() for name, array in nodes.fields.items()}
+        B = len(nodes)
+        state = np.empty(B, dtype=np.int64)
+        mask = f["mask"].astype(np.int64)
+        error = self.instance.error
+        inner = f["bound"] + error  # the kernel works with the whitened cost
+        columns = (f["lo"], f["hi"], f["a"], f["b"], mask, cutoff + error, self.arrays)
+        results = (state, inner, f["kind"], f["which"], f["index"], f["at"], f["centre"])
+        self.threads.over(B, lambda first, last: explore_batch(first, last, *columns, *results))
+        f["mask"] = mask.astype(self._stored)
+        f["bound"] = np.maximum(nodes.bound, inner - error)
+        found = []
+        for i in np.flatnonzero(state == DECIDED):
+            labels = self._labels(mask[i])
+            found.append(labels)
+            f["bound"][i] = max(f["bound"][i], self._exact(labels))
+        return Explored(Nodes(f), state == OPEN, found)
+
+    def branch(self, explored: Explored) -> Nodes:
+        """Two children for every node: a mean, a size or a group's component is split."""
+        nodes = explored.nodes
+        left = {name: array.copy() for name, array in nodes.fields.items()}
+        right = {name: array.copy() for name, array in nodes.fields.items()}
+        for child in (left, right):
+            child["depth"] += 1
+        for i in range(len(nodes)):
+            kind, k, at = nodes["kind"][i], nodes["which"][i], nodes["at"][i]
+            index = nodes["index"][i]
+            if kind == SPLIT_MEAN:
+                left["hi"][i, k, index] = at
+                right["lo"][i, k, index] = at
+            elif kind == SPLIT_SIZE:
+                left["b"][i, k] = at
+                right["a"][i, k] = at + 1
+            elif kind == SPLIT_GROUP:
+                bit = self._stored(1 << k)
+                left["mask"][i, index] = bit
+                right["mask"][i, index] &= ~bit
+        return Nodes.join([Nodes(left), Nodes(right)])
+
+    def _labels(self, mask: np.ndarray) -> np.ndarray:
+        return self.instance.expand(np.round(np.log2(mask.astype(np.float64))).astype(np.int64))
+
+    def _exact(self, labels: np.ndarray) -> float:
+        """The objective of a decided node, lowered by the evaluator's rounding; infinite when it is not feasible."""
+        from certmix.errors import InfeasibleError
+        from certmix.problem import is_feasible
+
+        problem = self.instance.problem
+        if not is_feasible(problem, labels):
+            return np.inf
+        try:
+            value = problem.objective.best(labels).value
+        except InfeasibleError:
+            return np.inf
+        return float(value - rounding(problem.n_samples, value))
+
+
+def rounding(n: int, value: float) -> float:
+    """Rounding of the evaluator: n + 64 additions of terms whose absolute values add up to about the value."""
+    return (n + 64) * 2.3e-16 * (abs(value) + n)
+
+
+def _empty_choices(instance: Instance) -> list[np.ndarray]:
+    """Which components are empty: up to exchange of interchangeable ones, the first of a class are the empty ones."""
+    K = instance.n_components
+    may = instance.size_lower == 0
+    if not may.any():
+        return [np.zeros(0, dtype=np.int64)]
+    choices = []
+    classes = np.unique(instance.classes)
+    members = [np.flatnonzero((instance.classes == c) & may) for c in classes]
+    for counts in itertools.product(*[range(len(m) + 1) for m in members]):
+        empty = np.concatenate([m[:count] for m, count in zip(members, counts, strict=True)]).astype(np.int64)
+        if len(empty) < K:
+            choices.append(empty)
+    return choices

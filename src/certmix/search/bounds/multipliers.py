@@ -1,0 +1,69 @@
+"""Features for the multipliers of the dual bound: T_g = w_g phi(x_g) . u + scatter_g (design 3.1)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from certmix.presolve.instance import Instance
+
+TEMPERATURES = (1.0, 0.3, 2.0, 4.0)
+CELLS = 40
+
+
+def component_costs(instance: Instance, labels: np.ndarray) -> np.ndarray:
+    """Cost per sample of every group in every component at the best parameters of a clustering, (N, K)."""
+    problem = instance.problem
+    point = problem.objective.best(labels)
+    N, K = instance.n_groups, instance.n_components
+    costs = np.empty((N, K))
+    with np.errstate(divide="ignore"):
+        level = -np.log(point.weights)
+    level = np.where(np.isfinite(level), level, 50.0)
+    for k in range(K):
+        c = 0 if instance.shared else k
+        mean = instance.basis[c] @ (point.means[k] - instance.centre)
+        gap = instance.points[c] - mean
+        costs[:, k] = 0.5 * np.einsum("ij,ij->i", gap, gap) + level[k] + problem.covariance.half_log_det[k]
+        costs[:, k] += instance.scatter[c] / instance.weight
+    return costs
+
+
+def features(instance: Instance, labels: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """``(phi, u)``: features of shape (N, p) and the coefficients of the starting multipliers (a soft minimum)."""
+    costs = component_costs(instance, labels)
+    N, K = costs.shape
+    x = instance.points[0]
+    d = x.shape[1]
+    columns = [soft_minimum(costs, t) for t in TEMPERATURES]
+    columns.append(np.ones(N))
+    columns += list(np.sort(costs, axis=1)[:, : min(3, K)].T)
+    if K > 1:
+        columns += list(costs.T)
+    columns += list(x.T)
+    columns += [x[:, i] * x[:, j] for i in range(d) for j in range(i, d)]
+    columns += list(np.exp(-(costs - costs.min(axis=0))).T)
+    columns += list(_cells(x, seed).T)
+    phi = np.stack(columns, axis=1)
+    # scale to unit spread, but leave the starting column as it is
+    scale = np.maximum(np.abs(phi - phi.mean(axis=0)).mean(axis=0), 1e-3)
+    scale[: len(TEMPERATURES) + 1] = 1.0
+    u = np.zeros(phi.shape[1])
+    u[0] = 1.0
+    return phi / scale, u
+
+
+def soft_minimum(costs: np.ndarray, temperature: float) -> np.ndarray:
+    least = costs.min(axis=1)
+    return np.asarray(least - temperature * np.log(np.exp(-(costs - least[:, None]) / temperature).sum(axis=1)))
+
+
+def _cells(x: np.ndarray, seed: int) -> np.ndarray:
+    """Indicators of k-means cells: a coarse local correction."""
+    from sklearn.cluster import KMeans
+
+    count = min(CELLS, len(x) // 4)
+    if count < 2:
+        return np.zeros((len(x), 0))
+    sample = x if len(x) <= 5000 else x[np.random.default_rng(seed).choice(len(x), 5000, replace=False)]
+    fitted = KMeans(count, n_init=1, max_iter=20, random_state=seed).fit(sample)
+    return np.asarray(np.eye(count)[fitted.predict(x)])

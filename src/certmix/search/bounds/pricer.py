@@ -1,0 +1,135 @@
+"""Pricing problems: which sets each component may hold in a node, and the compiled searches over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from certmix.kernels.arrays import Arrays
+from certmix.kernels.pricing import local_sets, price, set_cost
+from certmix.presolve.instance import Instance
+
+
+@dataclass(frozen=True)
+class PricingClass:
+    """Components of a node that may hold the same sets at the same cost.
+
+    ``status`` is 1 for groups that must be in, 0 for free ones, -1 for groups that may not.
+    """
+
+    component: int
+    count: int
+    members: tuple[int, ...]
+    status: np.ndarray
+    a: float
+    b: float
+    lo: np.ndarray
+    hi: np.ndarray
+
+
+class Pricer:
+    """Exact and local pricing over one instance."""
+
+    def __init__(self, instance: Instance, arrays: Arrays) -> None:
+        self.instance = instance
+        self.arrays = arrays
+        self.partner = _matching(instance)
+
+    def cost(self, which: PricingClass, multipliers: np.ndarray) -> np.ndarray:
+        """Constant part of every group's reduced cost."""
+        c = self.arrays.system[which.component]
+        return np.where(which.status == 1, self.arrays.scatter[c], self.arrays.scatter[c] - multipliers)
+
+    def _place(self, which: PricingClass) -> tuple[np.ndarray, ...]:
+        k, a = which.component, self.arrays
+        return a.points[a.system[k]], a.weight, a.gamma[k], a.prior_mean[k], a.entropy[k]
+
+    def full_cost(self, which: PricingClass, members: np.ndarray) -> float:
+        """The cost c(S) of a set, without multipliers; the mean stays in the class's box."""
+        points, weight, gamma, prior_mean, entropy = self._place(which)
+        cost = self.arrays.scatter[self.arrays.system[which.component]]
+        return float(set_cost(members, points, weight, cost, gamma, prior_mean, which.lo, which.hi, entropy)[0])
+
+    def exact(
+        self,
+        which: PricingClass,
+        multipliers: np.ndarray,
+        threshold: float,
+        tolerance: float,
+        node_limit: int,
+        start_value: float = np.inf,
+        keep: int = 32,
+    ) -> tuple[float, float, int, bool, np.ndarray, np.ndarray]:
+        """``(bound, best, nodes, complete, means, slopes)``; sets are rebuilt from means and slopes by :meth:`local`."""
+        points, weight, gamma, prior_mean, entropy = self._place(which)
+        values, means, slopes = np.empty(keep), np.empty((keep, points.shape[1])), np.empty(keep)
+        bound, best, nodes, complete = price(
+            points,
+            weight,
+            self.cost(which, multipliers),
+            gamma,
+            prior_mean,
+            which.lo,
+            which.hi,
+            entropy,
+            bool(self.arrays.concave[which.component]),
+            which.status,
+            which.a,
+            which.b,
+            which.a,
+            which.b,
+            self.partner < 0,  # all that the pricing problem knows of coupling constraints are the matched pairs
+            self.partner,
+            threshold,
+            tolerance,
+            node_limit,
+            start_value,
+            values,
+            means,
+            slopes,
+        )
+        good = np.isfinite(values)
+        return bound, best, nodes, complete, means[good], slopes[good]
+
+    def local(
+        self, which: PricingClass, multipliers: np.ndarray, means: np.ndarray, slopes: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Cheap sets near the given starts: ``(sets, reduced costs)``."""
+        points, weight, gamma, prior_mean, entropy = self._place(which)
+        sets = np.zeros((len(means), len(weight)), dtype=bool)
+        values = np.empty(len(means))
+        local_sets(
+            np.ascontiguousarray(means),
+            slopes,
+            points,
+            weight,
+            self.cost(which, multipliers),
+            gamma,
+            prior_mean,
+            which.lo,
+            which.hi,
+            entropy,
+            which.status,
+            which.a,
+            which.b,
+            self.arrays.conflict_start,
+            self.arrays.conflict_with,
+            sets,
+            values,
+        )
+        return sets, values
+
+    def means_of(self, which: PricingClass, members: np.ndarray) -> np.ndarray:
+        points, weight, gamma, prior_mean, _ = self._place(which)
+        total = (weight[members, None] * points[members]).sum(axis=0) + gamma * prior_mean
+        return np.asarray(np.clip(total / (weight[members].sum() + gamma), which.lo, which.hi))
+
+
+def _matching(instance: Instance) -> np.ndarray:
+    """A maximal matching of the conflict pairs, heaviest coupling first: partner of every group or -1."""
+    partner = np.full(instance.n_groups, -1, dtype=np.int64)
+    for g, h in instance.conflicts:
+        if partner[g] < 0 and partner[h] < 0:
+            partner[g], partner[h] = h, g
+    return partner
