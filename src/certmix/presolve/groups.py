@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from certmix.problem import Problem
-from certmix.problem.rules import ALL
+from certmix.problem.rules import ALL, Rules
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,9 @@ class Groups:
     conflicts : ndarray of shape (p, 2)
         Pairs of groups that may not share a component; each pair once, smaller number first.
     implications : ndarray of shape (q, 3)
-        (group, then, component), component = ALL (-1) for every one.
+        (group, then, component). Implications for every component are must-links and have been merged.
     contradiction : bool
-        A group is apart from itself or has no component left. (False does not mean that the problem is feasible.)
+        A group is apart from itself or has no component left. (False does not mean feasible.)
     """
 
     of: np.ndarray
@@ -42,64 +43,105 @@ class Groups:
 
 
 def group_samples(problem: Problem) -> Groups:
-    """Merge must-linked samples and propagate labels through cannot-links and implications until nothing changes."""
-    n, K = problem.n_samples, problem.n_components
-    of = _merged(problem)
-    n_groups = int(of.max()) + 1
+    """Merge must-linked samples and propagate labels until nothing changes."""
+    return merge_samples(problem.rules, problem.n_samples, problem.size_upper)
+
+
+def merge_samples(rules: Rules, n: int, size_upper: np.ndarray) -> Groups:
+    """Merge ``n`` samples by any set of resolved rules and propagate what they rule out."""
+    K = len(size_upper)
+    of = merged(rules, n)
+    n_groups = int(of.max(initial=-1)) + 1
     weight = np.bincount(of, minlength=n_groups)
-    allowed = np.ones((n_groups, K), dtype=bool)
-    for known in problem.rules.labels:
-        only = np.zeros(K, dtype=bool)
-        only[known.component] = True
-        allowed[of[known.sample]] &= only
-    pairs = {tuple(sorted((int(of[r.i]), int(of[r.j])))) for r in problem.rules.apart}
-    contradiction = any(a == b for a, b in pairs)
-    conflicts = np.array(sorted((a, b) for a, b in pairs if a != b), dtype=np.int64).reshape(-1, 2)
-    triples = {(int(of[r.sample]), int(of[r.then]), r.component) for r in problem.rules.implications}
-    triples = {t for t in triples if t[0] != t[1]}
-    implications = np.array(sorted(triples), dtype=np.int64).reshape(-1, 3)
-    allowed &= weight[:, None] <= problem.size_upper[None, :]
-    _propagate(allowed, conflicts, implications)
-    contradiction |= not bool(allowed.any(axis=1).all())
+    allowed = np.asarray(weight[:, None] <= size_upper[None, :])
+    if rules.labels:
+        samples, component, _ = rules.label_array.T
+        named = np.zeros((n_groups, K), dtype=bool)
+        named[of[samples], component] = True
+        often = named.sum(axis=1, keepdims=True)
+        allowed &= (often == 0) | (named & (often == 1))
+    conflicts = np.unique(np.sort(of[rules.apart_array[:, :2]], axis=1), axis=0)
+    torn = conflicts[:, 0] == conflicts[:, 1]
+    conflicts = conflicts[~torn]
+    implications = rules.implication_array[:, :3].copy()
+    implications[:, :2] = of[implications[:, :2]]
+    implications = np.unique(implications[implications[:, 0] != implications[:, 1]], axis=0)
+    Domains(allowed, conflicts, implications).settle()
+    contradiction = bool(torn.any()) or not bool(allowed.any(axis=1).all())
     for array in (of, weight, allowed, conflicts, implications):
         array.setflags(write=False)
     return Groups(of, n_groups, weight, allowed, conflicts, implications, contradiction)
 
 
-def _merged(problem: Problem) -> np.ndarray:
-    n = problem.n_samples
-    links = problem.rules.together
-    if not links:
+def merged(rules: Rules, n: int) -> np.ndarray:
+    """Group of every sample. "If i is in k then so is j, for all k" puts j wherever i is: a must-link."""
+    tied = rules.implication_array[:, 2] == ALL
+    pairs = np.vstack([rules.together_array[:, :2], rules.implication_array[tied, :2]])
+    if not len(pairs):
         return np.arange(n)
-    rows = np.array([r.i for r in links])
-    columns = np.array([r.j for r in links])
-    graph = coo_matrix((np.ones(len(links)), (rows, columns)), shape=(n, n))
+    graph = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
     component = connected_components(graph, directed=False)[1]
     first = np.full(component.max() + 1, n)
     np.minimum.at(first, component, np.arange(n))
     return np.asarray(np.argsort(np.argsort(first))[component], dtype=np.int64)
 
 
-def _propagate(allowed: np.ndarray, conflicts: np.ndarray, implications: np.ndarray) -> None:
-    """Narrow ``allowed`` in place: a group fixed to k keeps its conflict partners out of k, and so on."""
-    while True:
-        before = int(allowed.sum())
-        fixed = allowed.sum(axis=1) == 1
-        for a, b in conflicts:
-            if fixed[a]:
-                allowed[b] &= ~allowed[a]
-            if fixed[b]:
-                allowed[a] &= ~allowed[b]
-        for group, then, k in implications:
-            if k == ALL:
-                allowed[group] &= allowed[then]
-                if fixed[group]:
-                    allowed[then] &= allowed[group]
-            elif not allowed[then, k]:
-                allowed[group, k] = False
-            elif fixed[group] and allowed[group, k]:
-                only = np.zeros(allowed.shape[1], dtype=bool)
-                only[k] = True
-                allowed[then] &= only
-        if int(allowed.sum()) == before:
-            return
+class Domains:
+    """The components that every group may still take, narrowed in place as groups are fixed.
+
+    A group fixed to k keeps its conflict partners out of k; "if g is in k then so is h" fixes h with g and
+    keeps g out of k when h is.
+    """
+
+    def __init__(self, allowed: np.ndarray, conflicts: np.ndarray, implications: np.ndarray) -> None:
+        self.allowed = allowed
+        self.left = allowed.sum(axis=1)
+        self.apart: dict[int, list[int]] = defaultdict(list)
+        self._forward: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        self._backward: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for a, b in conflicts.tolist():
+            self.apart[a].append(b)
+            self.apart[b].append(a)
+        for group, then, k in implications.tolist():
+            self._forward[group].append((then, k))
+            self._backward[then].append((group, k))
+        self.tied = np.array(
+            sorted(self.apart.keys() | self._forward.keys() | self._backward.keys()), dtype=np.int64
+        )
+        self._waiting: list[int] = []
+
+    def settle(self) -> None:
+        """Propagate what is known at the start."""
+        left = self.left[self.tied]
+        self._waiting = self.tied[(left < self.allowed.shape[1]) | (left == 1)].tolist()
+        self._run()
+
+    def fix(self, group: int, k: int) -> None:
+        """Put a group into a component and propagate."""
+        for other in np.flatnonzero(self.allowed[group]):
+            if other != k:
+                self._remove(group, int(other))
+        self._run()
+
+    def _remove(self, group: int, k: int) -> None:
+        if self.allowed[group, k]:
+            self.allowed[group, k] = False
+            self.left[group] -= 1
+            self._waiting.append(group)
+
+    def _run(self) -> None:
+        while self._waiting:
+            group = self._waiting.pop()
+            for other, k in self._backward.get(group, ()):
+                if not self.allowed[group, k]:
+                    self._remove(other, k)
+            if self.left[group] != 1:
+                continue
+            fixed = int(np.argmax(self.allowed[group]))
+            for other in self.apart.get(group, ()):
+                self._remove(other, fixed)
+            for then, k in self._forward.get(group, ()):
+                if k == fixed:
+                    for kept_out in np.flatnonzero(self.allowed[then]):
+                        if kept_out != fixed:
+                            self._remove(then, int(kept_out))

@@ -1,8 +1,8 @@
 """Side constraints on the assignment: small immutable objects, one for each kind in the paper's Section 3.
 
 Samples are named or given by position (see :meth:`certmix.problem.samples.Samples.position`); components by
-position ``0 .. K-1`` or by component name. ``source`` remembers where a constraint came from ("row 3"), so that
-a contradiction can be explained in the user's own words.
+position ``0 .. K-1`` or by component name. ``source`` remembers where a constraint came from ("row 3"), so
+that a contradiction can be explained in the user's own words.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def _several(samples: Iterable[SampleRef], kind: str, at_least: int) -> tuple[Sa
         raise InputError(f"{kind}: give the samples as a list, not as the single string {samples!r}")
     found = tuple(samples)
     if len(found) < at_least:
-        raise InputError(f"{kind}: needs at least {at_least} sample{'s' if at_least > 1 else ''}, got {len(found)}")
+        raise InputError(
+            f"{kind}: needs at least {at_least} sample{'s' if at_least > 1 else ''}, got {len(found)}"
+        )
     return found
 
 
@@ -77,7 +79,10 @@ class CannotLink(Constraint):
 
 @dataclass(frozen=True)
 class Implication(Constraint):
-    """If ``sample`` is in ``component`` then so is ``then``: ``z_jk <= z_ik``; for all k when no component is given."""
+    """If ``sample`` is in ``component`` then so is ``then``: ``z_jk <= z_ik``.
+
+    Without a component it holds for all k, which ties the two together like a must-link.
+    """
 
     kind: ClassVar[str] = "implication"
     sample: SampleRef
@@ -173,16 +178,22 @@ def _is_blank(value: Any) -> bool:
         return True
     if isinstance(value, str):
         return not value.strip()
-    return bool(value != value)  # NaN, NaT and pandas.NA-free missing values
+    try:
+        return bool(value != value)  # NaN and NaT
+    except (TypeError, ValueError):  # pandas.NA has no truth value
+        return type(value).__name__ == "NAType"
 
 
 def _plain(value: Any) -> Any:
-    """A column's value as users write it: 2.0 read from a column with blanks is the label 2."""
+    """A column's value as users write it: 2.0 read from a column with blanks is the label 2, as is "2"."""
     item = getattr(value, "item", None)
     value = item() if callable(item) else value
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    return value.strip() if isinstance(value, str) else value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    text = str(value).strip()
+    return int(text) if text.isdecimal() and text == str(int(text)) else text
 
 
 def same_value(values: Iterable[Any], *, name: str = "column") -> list[MustLink]:
@@ -221,13 +232,14 @@ def labels_from(values: Iterable[Any], *, name: str = "column") -> list[Label]:
 def component_names_from(values: Iterable[Any], n_components: int) -> tuple[str, ...] | None:
     """Names for the components from the values of a label column.
 
-    Whole numbers that all lie in ``0 .. K-1`` are positions and need no names (None is returned). Anything else
-    is a name: the distinct values in sorted order name the first components, the others are numbered.
+    Whole numbers that all lie in ``0 .. K-1`` are positions and need no names (None is returned). Anything
+    else is a name: the distinct values in sorted order name the first components, the others are numbered.
     """
     distinct = {_plain(v) for v in values if not _is_blank(v)}
-    if all(isinstance(v, int) and not isinstance(v, bool) and 0 <= v < n_components for v in distinct):
+    if all(isinstance(v, int) and 0 <= v < n_components for v in distinct):
         return None
-    names = sorted(str(v) for v in distinct)
+    numbers = sorted(v for v in distinct if isinstance(v, int))
+    names = [str(v) for v in numbers] + sorted(v for v in distinct if isinstance(v, str))
     if len(names) > n_components:
         raise InputError(
             f"the label column has {len(names)} different values ({', '.join(names[:8])}"

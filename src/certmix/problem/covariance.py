@@ -1,4 +1,4 @@
-"""Known covariances: one for all components or one for each, and the three rules that estimate them from classes."""
+"""Known covariances, shared or one for each component, and three rules that estimate them from classes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class Covariance:
     precision : ndarray of shape (1, d, d) when shared, else (K, d, d)
     half_log_det : ndarray of shape (K,)
         What one sample adds to the objective through the normalising constant of its component,
-        ``1/2 log det Sigma_k``. Zero for a shared covariance, where it is the same for every clustering and is left out.
+        ``1/2 log det Sigma_k``. Zero for a shared covariance, where it is the same for every clustering and
+        is left out.
     """
 
     precision: np.ndarray
@@ -70,10 +71,13 @@ def _from_variance(variance: Any, n_components: int, d: int) -> Covariance:
     v = _numbers(variance, "variance")
     if v.ndim > 1 or (v.ndim == 1 and v.shape[0] != n_components):
         raise InputError(
-            f"variance must be one number, or one for each of the {n_components} components; it has shape {v.shape}"
+            f"variance must be one number, or one for each of the {n_components} components; "
+            f"it has shape {v.shape}"
         )
     if np.any(v <= 0):
         raise InputError(f"variance must be positive, got {np.min(v):g}")
+    if np.any(v < 1e-300):
+        raise InputError(f"variance {np.min(v):g} is too small for double precision; rescale the data")
     if v.ndim == 0:
         return Covariance(_frozen(np.eye(d)[None] / float(v)), _frozen(np.zeros(n_components)))
     return Covariance(_frozen(np.eye(d)[None] / v[:, None, None]), _frozen(0.5 * d * np.log(v)))
@@ -88,10 +92,13 @@ def _from_matrices(matrix: Any, what: str, n_components: int, d: int) -> Covaria
     shared = m.ndim == 2
     if m.shape not in ((d, d), (n_components, d, d)):
         raise InputError(
-            f"{what} must have shape ({d}, {d}), or ({n_components}, {d}, {d}) for one per component; it has {m.shape}"
+            f"{what} must have shape ({d}, {d}), or ({n_components}, {d}, {d}) for one per component; "
+            f"it has {m.shape}"
         )
     stack = m[None] if shared else m
-    stack = np.stack([_checked(s, what if shared else f"{what} of component {k}") for k, s in enumerate(stack)])
+    stack = np.stack(
+        [_checked(s, what if shared else f"{what} of component {k}") for k, s in enumerate(stack)]
+    )
     log_det = np.linalg.slogdet(stack)[1]
     if what == "covariance":
         stack = np.stack([_symmetric(np.linalg.inv(s)) for s in stack])
@@ -107,7 +114,8 @@ def _checked(matrix: np.ndarray, what: str) -> np.ndarray:
     if np.abs(matrix - matrix.T).max() > 1e-8 * scale:
         i, j = np.unravel_index(np.abs(matrix - matrix.T).argmax(), matrix.shape)
         raise InputError(
-            f"{what} is not symmetric: entry ({i}, {j}) is {matrix[i, j]:g} but ({j}, {i}) is {matrix[j, i]:g}"
+            f"{what} is not symmetric: entry ({i}, {j}) is {matrix[i, j]:g} "
+            f"but ({j}, {i}) is {matrix[j, i]:g}"
         )
     matrix = _symmetric(matrix)
     eigenvalues = np.linalg.eigvalsh(matrix)
@@ -122,7 +130,7 @@ def _checked(matrix: np.ndarray, what: str) -> np.ndarray:
 def estimate_precision(data: Any, classes: Sequence[Any], rule: Rule = "mean-precision") -> np.ndarray:
     r"""Precision matrix from classes that are known for some of the samples.
 
-    With :math:`S_c` the covariance (``ddof=1``) of class :math:`c` and :math:`n_c` its size, out of C classes:
+    With :math:`S_c` the covariance (``ddof=1``) of class :math:`c` and :math:`n_c` its size, C classes:
 
     - ``mean-precision``: :math:`\frac1C \sum_c S_c^{-1}` (the paper's choice);
     - ``mean-covariance``: :math:`\bigl(\frac1C \sum_c S_c\bigr)^{-1}`;
@@ -163,8 +171,8 @@ def estimate_precision(data: Any, classes: Sequence[Any], rule: Rule = "mean-pre
         if rule == "mean-precision":
             if len(rows) <= d:
                 raise InputError(
-                    f"class {name!r} has {len(rows)} samples in {d} dimensions, so its covariance is singular; "
-                    f"use the rule mean-covariance or pooled, or fewer columns"
+                    f"class {name!r} has {len(rows)} samples in {d} dimensions, so its covariance is "
+                    f"singular; use the rule mean-covariance or pooled, or fewer columns"
                 )
             _checked(s, f"the covariance of class {name!r}")
         covariances.append(s)

@@ -39,9 +39,9 @@ class Objective:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
 
-    # -- a full point ----------------------------------------------------------------------------------------------
+    # -- a full point ----------------------------------------------------------------------------------------
     def value(self, labels: np.ndarray, means: np.ndarray, weights: np.ndarray) -> float:
-        """The objective of a full point; infinite where a used weight is zero. Side constraints are not checked."""
+        """The objective of a full point; infinite where a used weight is zero. Ignores side constraints."""
         p = self.problem
         labels = self.checked_labels(labels)
         sizes = np.bincount(labels, minlength=p.n_components)
@@ -78,7 +78,7 @@ class Objective:
         return 0.5 * float(np.einsum("kj,kjl,kl->", gap, prior.precision, gap))
 
     def component_costs(self, means: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Cost of every sample in every component, (n, K): ``1/2 |y - mu_k|^2_P + 1/2 log det - log pi_k``."""
+        """Cost of every sample in every component: ``1/2 |y - mu_k|^2_P + 1/2 log det - log pi_k``."""
         p = self.problem
         costs = np.empty((p.n_samples, p.n_components))
         for k in range(p.n_components):
@@ -87,7 +87,7 @@ class Objective:
         with np.errstate(divide="ignore"):
             return np.asarray(costs + p.covariance.half_log_det - np.log(weights))
 
-    # -- the best parameters for given labels ----------------------------------------------------------------------
+    # -- the best parameters for given labels ----------------------------------------------------------------
     def best(self, labels: np.ndarray) -> Point:
         """The best means and weights for given labels, and the objective there.
 
@@ -119,7 +119,9 @@ class Objective:
         if average is not None and "means" in p.estimators:
             slack = 1e-9 * (1.0 + np.abs(average))
             if np.any(average < lower - slack) or np.any(average > upper + slack):
-                raise InfeasibleError(f"the mean of the samples in component {p.component_names[k]} lies outside its box")
+                raise InfeasibleError(
+                    f"the mean of the samples in component {p.component_names[k]} lies outside its box"
+                )
             return average
         prior_precision, prior_mean = p.prior.precision[k], p.prior.mean[k]
         has_prior = bool(np.any(prior_precision))
@@ -139,7 +141,7 @@ class Objective:
         """Minimise ``-sum_k (n_k + alpha_k - 1) log pi_k`` over the weights that are allowed."""
         p = self.problem
         if p.fixed_weights is not None:
-            if "weights" in p.estimators and np.any(np.abs(p.fixed_weights * p.n_samples - sizes) > 1e-6):
+            if "weights" in p.estimators and np.any(np.rint(p.fixed_weights * p.n_samples) != sizes):
                 raise InfeasibleError("the sizes do not agree with the fixed weights and pi_k = n_k / n")
             return p.fixed_weights
         if "weights" in p.estimators:
@@ -153,7 +155,7 @@ class Objective:
             return np.asarray(power / total if total > 0 else np.full(len(power), 1.0 / len(power)))
         return water_fill(power, p.weight_lower, p.weight_upper)
 
-    # -- checks ----------------------------------------------------------------------------------------------------
+    # -- checks ----------------------------------------------------------------------------------------------
     def checked_labels(self, labels: np.ndarray) -> np.ndarray:
         array = np.asarray(labels)
         p = self.problem
@@ -167,35 +169,59 @@ class Objective:
         return array.astype(np.int64, copy=False)
 
 
-def _nearest_in_box(hessian: np.ndarray, target: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """Minimise ``(x - target)' hessian (x - target)`` over a box."""
+def _nearest_in_box(
+    hessian: np.ndarray, target: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> np.ndarray:
+    """Minimise ``(x - target)' hessian (x - target)`` over a box, for a positive definite matrix."""
     clipped = np.clip(target, lower, upper)
-    off = hessian - np.diag(np.diag(hessian))
-    if not np.any(off):
+    if not np.any(hessian - np.diag(np.diag(hessian))):
         return clipped
-    if not np.any(hessian):
+    # In units in which the matrix has a unit diagonal and the target lies at distance one from the box, the
+    # solver's absolute tolerances mean the same for every problem.
+    unit = np.sqrt(np.diag(hessian))
+    size = float(np.abs((clipped - target) * unit).max())
+    if size == 0.0:
         return clipped
-    root = np.linalg.cholesky(hessian).T
-    fixed = lower == upper  # lsq_linear wants an interior
-    x = clipped.copy()
-    if np.all(fixed):
-        return x
-    right = root @ target - root[:, fixed] @ x[fixed]
-    found = lsq_linear(root[:, ~fixed], right, (lower[~fixed], upper[~fixed]), method="bvls", tol=1e-14)
-    x[~fixed] = np.clip(found.x, lower[~fixed], upper[~fixed])
+    unit = unit / size
+    scaled = hessian / np.outer(unit, unit) / size**2
+    low, high, start = (lower - target) * unit, (upper - target) * unit, (clipped - target) * unit
+    best = _least_in_box(scaled, low, high, start)
+    return np.clip(target + best / unit, lower, upper)
+
+
+def _least_in_box(matrix: np.ndarray, low: np.ndarray, high: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Minimise ``u' matrix u`` over a box: an active set by bounded least squares, then that set exactly."""
 
     def cost(v: np.ndarray) -> float:
-        return float((v - target) @ hessian @ (v - target))
+        return float(v @ matrix @ v)
 
-    return x if cost(x) <= cost(clipped) else clipped
+    candidates = [start]
+    u = start.copy()
+    free = low < high  # the least-squares solver wants an interior
+    if np.any(free):
+        root = np.linalg.cholesky(matrix).T
+        right = -root[:, ~free] @ u[~free]
+        most = 100 + 10 * len(u)
+        box = (low[free], high[free])
+        found = lsq_linear(root[:, free], right, box, method="bvls", tol=1e-15, max_iter=most)
+        u[free] = np.clip(found.x, *box)
+        candidates.append(u)
+        inner = (u > low) & (u < high)
+        if np.any(inner):
+            exact = u.copy()
+            pull = matrix[np.ix_(inner, ~inner)] @ u[~inner]
+            exact[inner] = np.linalg.solve(matrix[np.ix_(inner, inner)], -pull)
+            candidates.append(np.clip(exact, low, high))
+    return min(candidates, key=cost)
 
 
 def water_fill(power: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     """Minimise ``-sum_k power_k log pi_k`` over ``lower <= pi <= upper``, ``sum pi = 1``.
 
-    The solution is ``pi_k = clip(power_k / level, lower_k, upper_k)`` for the level at which the weights add up to one.
-    Their sum falls with the level and is smooth between the levels at which a weight meets a bound, so the right piece is
-    found among those and the level on it in closed form. Components of power zero take what is left over.
+    The solution is ``pi_k = clip(power_k / level, lower_k, upper_k)`` for the level at which the weights add
+    up to one. Their sum falls with the level and is smooth between levels at which a weight meets a bound, so
+    the right piece is found among those and the level on it in closed form. Components of power zero take
+    what is left over.
     """
     positive = power > 0
     if not np.any(positive):

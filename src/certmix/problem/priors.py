@@ -67,13 +67,17 @@ class Prior:
 
 def combine_priors(prior: PriorLike | Iterable[PriorLike], n_components: int, n_features: int) -> Prior:
     """Validate one prior or several (one on the means, one on the weights) into arrays."""
-    parts = [prior] if prior is None or isinstance(prior, (str, GaussianPrior, DirichletPrior, JeffreysPrior)) else prior
+    parts = (
+        [prior]
+        if prior is None or isinstance(prior, (str, GaussianPrior, DirichletPrior, JeffreysPrior))
+        else prior
+    )
     alpha = np.ones(n_components)
     mean = np.zeros((n_components, n_features))
     precision = np.zeros((n_components, n_features, n_features))
     seen: set[str] = set()
     try:
-        parts = list(parts)  # type: ignore[arg-type]
+        parts = list(parts)
     except TypeError:
         raise InputError(f"unknown prior {prior!r}") from None
     for part in parts:
@@ -90,7 +94,9 @@ def combine_priors(prior: PriorLike | Iterable[PriorLike], n_components: int, n_
         elif isinstance(part, DirichletPrior):
             alpha = _dirichlet(part, n_components)
         else:
-            raise InputError(f"unknown prior {part!r}; use 'flat', 'jeffreys', GaussianPrior or DirichletPrior")
+            raise InputError(
+                f"unknown prior {part!r}; use 'flat', 'jeffreys', GaussianPrior or DirichletPrior"
+            )
     return Prior(_frozen(alpha), _frozen(mean), _frozen(precision))
 
 
@@ -113,11 +119,13 @@ def _gaussian(prior: GaussianPrior, n_components: int, d: int) -> tuple[np.ndarr
     covariance = _numbers(prior.covariance, "the Gaussian prior's covariance")
     if covariance.shape not in ((), (d, d), (n_components, d, d)):
         raise InputError(
-            f"the Gaussian prior's covariance must be one number, a ({d}, {d}) or a ({n_components}, {d}, {d}) array; "
-            f"it has shape {covariance.shape}"
+            f"the Gaussian prior's covariance must be one number, a ({d}, {d}) or a "
+            f"({n_components}, {d}, {d}) array; it has shape {covariance.shape}"
         )
     if covariance.ndim == 0:
         covariance = covariance * np.eye(d)
     stack = np.broadcast_to(covariance, (n_components, d, d))
-    precision = np.stack([_symmetric(np.linalg.inv(_checked(s, "the Gaussian prior's covariance"))) for s in stack])
+    precision = np.stack(
+        [_symmetric(np.linalg.inv(_checked(s, "the Gaussian prior's covariance"))) for s in stack]
+    )
     return np.broadcast_to(mean, (n_components, d)).copy(), precision

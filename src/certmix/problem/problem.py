@@ -28,8 +28,8 @@ class Problem:
         f = \sum_i \Bigl[ \tfrac12 (y_i-\mu_{z_i})^\top P_{z_i} (y_i-\mu_{z_i}) - \log \pi_{z_i} \Bigr]
             - \log p(\mu, \pi)
 
-    subject to the side constraints and boxes. Constants that do not depend on the clustering are left out; with one
-    covariance per component :math:`\tfrac12 \log\det \Sigma_{z_i}` is added for every sample.
+    subject to the side constraints and boxes. Constants that do not depend on the clustering are left out;
+    with one covariance per component :math:`\tfrac12 \log\det \Sigma_{z_i}` is added for every sample.
 
     Parameters
     ----------
@@ -38,11 +38,11 @@ class Problem:
     n_components : int
         K, the number of components.
     variance, precision, covariance : optional, at most one of them
-        The known covariance: a scalar variance (or one per component), a precision matrix or a covariance matrix,
-        shape (d, d), or (K, d, d) for one per component. Unit variance when none is given.
+        The known covariance: a scalar variance (or one per component), a precision matrix or a covariance
+        matrix, shape (d, d), or (K, d, d) for one per component. Unit variance when none is given.
     weights : "free", "uniform" or array of shape (K,)
-        Mixing weights to be found, or fixed. With uniform weights and a shared covariance this is k-means in the
-        whitened space.
+        Mixing weights to be found, or fixed. With uniform weights and a shared covariance this is k-means in
+        the whitened space.
     mean_bounds : (lower, upper), optional
         Box on the component means; each side a number, (d,) or (K, d). Infinite entries are allowed.
     weight_bounds : (lower, upper), optional
@@ -50,10 +50,10 @@ class Problem:
     prior : "flat", "jeffreys", GaussianPrior, DirichletPrior or a list of them
     constraints : iterable of constraints
     estimators : subset of {"weights", "means"}
-        Force ``pi_k = n_k / n`` and/or ``mu_k`` = the cluster's mean. Changes the optimum only under priors, boxes or
-        fixed weights.
+        Force ``pi_k = n_k / n`` and/or ``mu_k`` = the cluster's mean. Changes the optimum only under priors,
+        boxes or fixed weights.
     allow_empty : bool
-        Whether a component may hold no sample. By default every component holds at least one, as in the paper.
+        Whether a component may hold no sample. By default every component holds at least one.
     names, component_names : sequences of names, optional
 
     Raises
@@ -74,7 +74,7 @@ class Problem:
         mean_bounds: tuple[Any, Any] | None = None,
         weight_bounds: tuple[Any, Any] | None = None,
         prior: PriorLike | Iterable[PriorLike] = None,
-        constraints: Iterable[Constraint] = (),
+        constraints: Iterable[Constraint] | None = (),
         estimators: Iterable[str] = (),
         allow_empty: bool = False,
         names: Sequence[Any] | None = None,
@@ -93,18 +93,20 @@ class Problem:
         )
         self.estimators = frozenset(_estimators(estimators))
         self.fixed_weights = _fixed_weights(weights, self.n_components)
-        self.weight_lower, self.weight_upper = _weight_box(weight_bounds, self.n_components, self.fixed_weights)
+        self.weight_lower, self.weight_upper = _weight_box(
+            weight_bounds, self.n_components, self.fixed_weights
+        )
         self.mean_lower, self.mean_upper = _mean_box(mean_bounds, self.n_components, self.samples)
         self.prior: Prior = combine_priors(prior, self.n_components, self.n_features)
         if self.allow_empty and self.fixed_weights is None and np.any(self.prior.alpha < 1):
             raise InputError(
-                "a Dirichlet prior with alpha < 1 (Jeffreys) and allow_empty together have no optimum: the weight of an "
-                "empty component would go to zero and the objective to minus infinity"
+                "a Dirichlet prior with alpha < 1 (Jeffreys) and allow_empty together have no optimum: the "
+                "weight of an empty component would go to zero and the objective to minus infinity"
             )
-        self.rules: Rules = resolve_rules(constraints, self.samples, self.n_components, self.component)
+        self.rules: Rules = resolve_rules(constraints, self.samples, self.component)
         self.size_lower, self.size_upper = self._size_limits()
 
-    # -- shape -----------------------------------------------------------------------------------------------------
+    # -- shape -----------------------------------------------------------------------------------------------
     @property
     def data(self) -> np.ndarray:
         """The samples, (n, d), read-only."""
@@ -133,7 +135,9 @@ class Problem:
     @property
     def has_weight_box(self) -> bool:
         """True when the weights are free but bounded by more than the simplex."""
-        return self.fixed_weights is None and bool(np.any(self.weight_lower > 0) or np.any(self.weight_upper < 1))
+        return self.fixed_weights is None and bool(
+            np.any(self.weight_lower > 0) or np.any(self.weight_upper < 1)
+        )
 
     def component(self, ref: Any) -> int:
         """The position of a component given by name or position."""
@@ -141,7 +145,7 @@ class Problem:
             ref = ref.strip()
             if ref in self.component_names:
                 return self.component_names.index(ref)
-            if ref.isdigit():
+            if ref.isdecimal():
                 ref = int(ref)
         if isinstance(ref, (int, np.integer)) and not isinstance(ref, bool):
             if str(ref) in self.component_names:
@@ -166,24 +170,29 @@ class Problem:
 
     def replace(self, **changes: Any) -> Problem:
         """A new problem with some of the constructor's arguments changed."""
+        # With K = 1 a precision "per component" still carries its log-determinant.
+        common = self.covariance.shared and not np.any(self.covariance.half_log_det)
         arguments: dict[str, Any] = {
             "data": self.data,
             "n_components": self.n_components,
-            "precision": self.covariance.precision[0] if self.covariance.shared else self.covariance.precision,
+            "precision": self.covariance.precision[0] if common else self.covariance.precision,
             "weights": "free" if self.fixed_weights is None else self.fixed_weights,
-            "mean_bounds": (self.mean_lower, self.mean_upper),
-            "weight_bounds": (self.weight_lower, self.weight_upper) if self.fixed_weights is None else None,
+            "mean_bounds": (self.mean_lower, self.mean_upper) if self.has_mean_box else None,
+            "weight_bounds": (self.weight_lower, self.weight_upper) if self.has_weight_box else None,
             "prior": self._prior_parts(),
             "constraints": self.constraints,
             "estimators": self.estimators,
             "allow_empty": self.allow_empty,
-            "names": self.names if self.samples.named else None,
+            "names": self.samples.given_names if self.samples.named else None,
             "component_names": self.component_names if self.named_components else None,
         }
         if {"variance", "covariance"} & changes.keys():
             del arguments["precision"]
         arguments.update(changes)
-        return Problem(arguments.pop("data"), arguments.pop("n_components"), **arguments)
+        changed = Problem(arguments.pop("data"), arguments.pop("n_components"), **arguments)
+        if "data" not in changes:
+            changed.samples.columns = self.samples.columns
+        return changed
 
     def _prior_parts(self) -> list[PriorLike]:
         from certmix.problem.priors import DirichletPrior, GaussianPrior
@@ -201,9 +210,9 @@ class Problem:
             f"{len(self.constraints)} constraints)"
         )
 
-    # -- limits ----------------------------------------------------------------------------------------------------
+    # -- limits ----------------------------------------------------------------------------------------------
     def _size_limits(self) -> tuple[np.ndarray, np.ndarray]:
-        """Limits on the component sizes from the size constraints, non-emptiness and estimator constraints."""
+        """Limits on the sizes from the size constraints, non-emptiness and estimator constraints."""
         n, K = self.n_samples, self.n_components
         lower = np.full(K, 0 if self.allow_empty else 1, dtype=np.int64)
         upper = np.full(K, n, dtype=np.int64)
@@ -211,23 +220,30 @@ class Problem:
             which = slice(None) if size.component == ALL else size.component
             lower[which] = np.maximum(lower[which], size.low)
             upper[which] = np.minimum(upper[which], size.high)
-        if "weights" in self.estimators:
-            if self.fixed_weights is not None:
-                exact = self.fixed_weights * n
-                whole = np.rint(exact)
-                if np.any(np.abs(exact - whole) > 1e-9 * n):
-                    k = int(np.argmax(np.abs(exact - whole)))
-                    raise InfeasibleError(
-                        f"the estimator constraint pi_k = n_k/n cannot hold with the fixed weights: component "
-                        f"{self.component_names[k]} would need {exact[k]:g} of {n} samples"
-                    )
-                lower, upper = np.maximum(lower, whole.astype(np.int64)), np.minimum(upper, whole.astype(np.int64))
-            else:
-                lower = np.maximum(lower, np.ceil(self.weight_lower * n - 1e-9 * n).astype(np.int64))
-                upper = np.minimum(upper, np.floor(self.weight_upper * n + 1e-9 * n).astype(np.int64))
+        low, high = self.estimator_sizes
+        lower, upper = np.maximum(lower, low), np.minimum(upper, high)
         lower.setflags(write=False)
         upper.setflags(write=False)
         return lower, upper
+
+    @cached_property
+    def estimator_sizes(self) -> tuple[np.ndarray, np.ndarray]:
+        """The sizes that the estimator constraint ``pi_k = n_k / n`` leaves; 0 to n when it is not there."""
+        n, K = self.n_samples, self.n_components
+        if "weights" not in self.estimators:
+            return np.zeros(K, dtype=np.int64), np.full(K, n, dtype=np.int64)
+        if self.fixed_weights is None:
+            lower, upper = self.weight_lower * n - 1e-9 * n, self.weight_upper * n + 1e-9 * n
+            return np.ceil(lower).astype(np.int64), np.floor(upper).astype(np.int64)
+        exact = self.fixed_weights * n
+        whole = np.rint(exact).astype(np.int64)
+        if np.any(np.abs(exact - whole) > 1e-9 * n):
+            k = int(np.argmax(np.abs(exact - whole)))
+            raise InfeasibleError(
+                f"the estimator constraint pi_k = n_k/n cannot hold with the fixed weights: component "
+                f"{self.component_names[k]} would need {exact[k]:g} of {n} samples"
+            )
+        return whole, whole
 
 
 def _component_count(n_components: Any, n: int, allow_empty: bool) -> int:
@@ -236,7 +252,9 @@ def _component_count(n_components: Any, n: int, allow_empty: bool) -> int:
     if n_components < 1:
         raise InputError(f"n_components must be at least 1, not {n_components}")
     if n_components > n and not allow_empty:
-        raise InputError(f"n_components={n_components} but there are only {n} samples; every component needs one")
+        raise InputError(
+            f"n_components={n_components} but there are only {n} samples; every component needs one"
+        )
     return int(n_components)
 
 
@@ -272,7 +290,9 @@ def _fixed_weights(weights: Any, n_components: int) -> np.ndarray | None:
         raise InputError(f"weights must be 'free', 'uniform' or {n_components} numbers, not {weights!r}")
     w = _numbers(weights, "weights")
     if w.shape != (n_components,):
-        raise InputError(f"weights must be {n_components} numbers, one for each component; got shape {w.shape}")
+        raise InputError(
+            f"weights must be {n_components} numbers, one for each component; got shape {w.shape}"
+        )
     if np.any(w <= 0):
         raise InputError(f"weights must be positive; component {int(np.argmin(w))} has {w.min():g}")
     if abs(w.sum() - 1) > 1e-6:
@@ -310,7 +330,9 @@ def _weight_box(bounds: Any, K: int, fixed: np.ndarray | None) -> tuple[np.ndarr
     upper = np.minimum(_side(high, 1.0, (K,), "the upper weight bound"), 1.0)
     for k in range(K):
         if lower[k] > upper[k]:
-            raise InputError(f"weight_bounds exclude everything for component {k}: {lower[k]:g} > {upper[k]:g}")
+            raise InputError(
+                f"weight_bounds exclude everything for component {k}: {lower[k]:g} > {upper[k]:g}"
+            )
         if upper[k] <= 0:
             raise InputError(f"weight_bounds force the weight of component {k} to zero")
     if lower.sum() > 1 + 1e-12:

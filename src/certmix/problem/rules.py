@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -79,12 +80,71 @@ class Rules:
         """True when some constraint ties the fate of one sample to others (sizes included)."""
         return bool(self.together or self.apart or self.implications or self.sizes or self.counts)
 
+    @cached_property
+    def together_array(self) -> np.ndarray:
+        """The must-links as rows (i, j, origin)."""
+        return _rows([(r.i, r.j, r.origin) for r in self.together], 3)
+
+    @cached_property
+    def apart_array(self) -> np.ndarray:
+        """The cannot-links as rows (i, j, origin)."""
+        return _rows([(r.i, r.j, r.origin) for r in self.apart], 3)
+
+    @cached_property
+    def implication_array(self) -> np.ndarray:
+        """The implications as rows (sample, then, component, origin)."""
+        return _rows([(r.sample, r.then, r.component, r.origin) for r in self.implications], 4)
+
+    @cached_property
+    def label_array(self) -> np.ndarray:
+        """The known labels as rows (sample, component, origin)."""
+        return _rows([(r.sample, r.component, r.origin) for r in self.labels], 3)
+
+    @property
+    def origins(self) -> list[int]:
+        """The constraint objects that say anything at all."""
+        return sorted(self._by_origin)
+
+    def only(self, origins: Iterable[int]) -> Rules:
+        """The rules that come from some of the constraint objects; origins stay as they are."""
+        pieces = [self._by_origin[i] for i in sorted(set(origins)) if i in self._by_origin]
+        parts = (tuple(rule for piece in pieces for rule in piece[place]) for place in range(6))
+        return Rules(self.constraints, *parts)
+
+    @cached_property
+    def _by_origin(self) -> dict[int, tuple[list[Any], ...]]:
+        found: dict[int, tuple[list[Any], ...]] = {}
+        parts: tuple[tuple[Any, ...], ...] = (
+            self.together,
+            self.apart,
+            self.implications,
+            self.labels,
+            self.sizes,
+            self.counts,
+        )
+        for place, part in enumerate(parts):
+            for rule in part:
+                found.setdefault(rule.origin, ([], [], [], [], [], []))[place].append(rule)
+        return found
+
+
+def _rows(values: list[tuple[int, ...]], width: int) -> np.ndarray:
+    array = np.array(values, dtype=np.int64).reshape(-1, width)
+    array.setflags(write=False)
+    return array
+
 
 def resolve_rules(
-    constraints: Iterable[Any], samples: Samples, n_components: int, component_of: Callable[[Any], int]
+    constraints: Iterable[Any] | None, samples: Samples, component_of: Callable[[Any], int]
 ) -> Rules:
     """Turn constraint objects into :class:`Rules`, or say which one is wrong and where it was written."""
     kept: list[c.Constraint] = []
+    if isinstance(constraints, c.Constraint):
+        constraints = (constraints,)
+    if constraints is None or isinstance(constraints, str) or not isinstance(constraints, Iterable):
+        if constraints is not None:
+            raise InputError(f"constraints must be a list of constraints, not {constraints!r}")
+        constraints = ()
     for item in constraints:
         if not isinstance(item, c.Constraint):
             raise InputError(f"{item!r} is not a constraint; use MustLink, CannotLink, Label, MinimumSize, …")
@@ -99,6 +159,8 @@ def resolve_rules(
     for origin, item in enumerate(kept):
         try:
             component = getattr(item, "component", None)
+            if component is None and isinstance(item, (c.Label, c.Counting)):
+                raise InputError("needs a component")
             k = ALL if component is None else component_of(component)
             match item:
                 case c.MustLink():

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from certmix.errors import InputError
+from certmix.problem.constraints import _is_blank
 
 
 class Samples:
@@ -26,19 +27,19 @@ class Samples:
         columns = getattr(data, "columns", None)
         index = getattr(data, "index", None)
         if names is None and index is not None and not callable(index):
-            names = list(index)
+            names = index
+        self.given_names: list[Any] | None = None if names is None else list(names)
         self.columns: tuple[str, ...] | None = None if columns is None else tuple(str(c) for c in columns)
         self.values = _matrix(data, self.columns)
         n = self.values.shape[0]
-        self.named = names is not None and list(names) != list(range(n))
-        self._integer_names = names is not None and all(
-            isinstance(x, (int, np.integer)) and not isinstance(x, bool) for x in names
-        )
-        if names is None:
+        given = self.given_names
+        self._integer_names = given is not None and all(map(_is_whole, given))
+        self.named = given is not None and not (self._integer_names and given == list(range(n)))
+        if given is None:
             self.names: tuple[str, ...] = tuple(map(str, range(n)))
         else:
-            self.names = tuple(str(x) for x in names)
-            self._check_names(n)
+            self.names = tuple(map(str, given))
+            self._check_names(n, given)
         self._check_values()
         self.values.setflags(write=False)
 
@@ -60,14 +61,21 @@ class Samples:
 
     @cached_property
     def _positions(self) -> dict[str, int]:
-        return {name: i for i, name in enumerate(self.names)}
+        """Position of every name; blanks around a name do not matter where this leaves no doubt."""
+        exact = {name: i for i, name in enumerate(self.names)}
+        trimmed: dict[str, int] = {}
+        for i, name in enumerate(self.names):
+            if name != name.strip():
+                trimmed[name.strip()] = -1 if name.strip() in trimmed else i
+        return {name: i for name, i in trimmed.items() if i >= 0} | exact
 
     def position(self, ref: Any) -> int:
         """The position of a sample given by name or position.
 
         A string is a name. A whole number is a position, unless the samples' own names are whole numbers.
+        Anything else (a date, say) is looked up by the text that it prints as.
         """
-        if isinstance(ref, (int, np.integer)) and not isinstance(ref, bool):
+        if _is_whole(ref):
             if self._integer_names and self.named:
                 found = self._positions.get(str(ref))
             else:
@@ -75,7 +83,7 @@ class Samples:
             if found is None:
                 raise InputError(f"there is no sample {int(ref)}; {self._known()}")
             return found
-        found = self._positions.get(str(ref).strip()) if isinstance(ref, str) else None
+        found = self._positions.get(str(ref), self._positions.get(str(ref).strip()))
         if found is None:
             close = difflib.get_close_matches(str(ref), self.names[:20000], n=1)
             hint = f"; did you mean {close[0]!r}?" if close else f"; {self._known()}"
@@ -87,20 +95,21 @@ class Samples:
             return f"the {self.n_samples} samples are named {self.names[0]!r} … {self.names[-1]!r}"
         return f"samples are numbered 0 to {self.n_samples - 1}"
 
-    def _check_names(self, n: int) -> None:
+    def _check_names(self, n: int, given: list[Any]) -> None:
         if len(self.names) != n:
             raise InputError(f"{len(self.names)} sample names were given for {n} samples")
+        for i, name in enumerate(given):
+            if _is_blank(name):
+                raise InputError(f"the sample at position {i} has a blank name")
         if len(set(self.names)) < n:
             seen: dict[str, int] = {}
             for i, name in enumerate(self.names):
                 if name in seen:
                     raise InputError(
-                        f"the sample name {name!r} stands twice (positions {seen[name]} and {i}); names must differ"
+                        f"the sample name {name!r} stands twice (positions {seen[name]} and {i}); "
+                        f"names must differ"
                     )
                 seen[name] = i
-        for i, name in enumerate(self.names):
-            if not name.strip() or name == "nan":
-                raise InputError(f"the sample at position {i} has a blank name")
 
     def _check_values(self) -> None:
         y = self.values
@@ -108,7 +117,9 @@ class Samples:
         if len(bad):
             i, j = bad[0]
             more = f" ({len(bad)} such values in all)" if len(bad) > 1 else ""
-            raise InputError(f"{self.sample(i)}, {self.feature(j)}: the value is {y[i, j]}{more}; fill or drop it first")
+            raise InputError(
+                f"{self.sample(i)}, {self.feature(j)}: the value is {y[i, j]}{more}; fill or drop it first"
+            )
         largest = float(np.abs(y).max())
         if largest > 1e100:
             raise InputError(f"the data hold a value of size {largest:.3g}; rescale them first")
@@ -116,13 +127,22 @@ class Samples:
             constant = np.flatnonzero(np.ptp(y, axis=0) == 0.0)
             if len(constant):
                 j = int(constant[0])
-                raise InputError(f"{self.feature(j)} is constant (always {y[0, j]:g}); it cannot separate anything: drop it")
+                raise InputError(
+                    f"{self.feature(j)} is constant (always {y[0, j]:g}); it cannot separate anything: "
+                    f"drop it"
+                )
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def _matrix(data: Any, columns: tuple[str, ...] | None) -> np.ndarray:
     """``data`` as a fresh float64 matrix."""
     if hasattr(data, "toarray"):
         raise InputError("the data are a sparse matrix; give a dense array (data.toarray())")
+    if getattr(getattr(data, "dtype", None), "kind", "") == "c":
+        raise InputError("the data are complex numbers; clustering needs real ones")
     try:
         y = np.array(data, dtype=np.float64)
     except (TypeError, ValueError):
@@ -133,8 +153,6 @@ def _matrix(data: Any, columns: tuple[str, ...] | None) -> np.ndarray:
         raise InputError(f"the data must be a table (samples x features), but have {y.ndim} dimensions")
     if y.shape[0] == 0 or y.shape[1] == 0:
         raise InputError(f"the data are empty: {y.shape[0]} samples x {y.shape[1]} features")
-    if np.iscomplexobj(np.asarray(data)):
-        raise InputError("the data are complex numbers; clustering needs real ones")
     return np.ascontiguousarray(y)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from certmix.problem.rules import ALL
+from certmix.problem.rules import ALL, Rules
 from certmix.problem.wording import describe
 
 if TYPE_CHECKING:
@@ -26,18 +26,20 @@ class Satisfaction:
 
 def satisfied(problem: Problem, labels: np.ndarray) -> np.ndarray:
     """For every constraint object of the problem, whether the labels satisfy it."""
-    rules = problem.rules
+    return satisfied_rules(problem.rules, labels, np.bincount(labels, minlength=problem.n_components))
+
+
+def satisfied_rules(rules: Rules, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """For every constraint object behind the rules, whether labels with these component sizes satisfy it."""
     ok = np.ones(len(rules.constraints), dtype=bool)
-    sizes = np.bincount(labels, minlength=problem.n_components)
-    for link in rules.together:
-        ok[link.origin] &= labels[link.i] == labels[link.j]
-    for link in rules.apart:
-        ok[link.origin] &= labels[link.i] != labels[link.j]
-    for rule in rules.implications:
-        triggered = rule.component in (ALL, labels[rule.sample])
-        ok[rule.origin] &= not triggered or labels[rule.then] == labels[rule.sample]
-    for known in rules.labels:
-        ok[known.origin] &= labels[known.sample] == known.component
+    i, j, origin = rules.together_array.T
+    ok[origin[labels[i] != labels[j]]] = False
+    i, j, origin = rules.apart_array.T
+    ok[origin[labels[i] == labels[j]]] = False
+    i, j, k, origin = rules.implication_array.T
+    ok[origin[((k == ALL) | (k == labels[i])) & (labels[i] != labels[j])]] = False
+    i, k, origin = rules.label_array.T
+    ok[origin[labels[i] != k]] = False
     for size in rules.sizes:
         counts = sizes if size.component == ALL else sizes[size.component]
         ok[size.origin] &= bool(np.all((counts >= size.low) & (counts <= size.high)))
@@ -48,7 +50,7 @@ def satisfied(problem: Problem, labels: np.ndarray) -> np.ndarray:
 
 
 def is_feasible(problem: Problem, labels: np.ndarray) -> bool:
-    """Whether the labels satisfy every side constraint and size limit (boxes and estimators are the evaluator's)."""
+    """Whether the labels satisfy every side constraint and size limit (boxes are the evaluator's affair)."""
     sizes = np.bincount(labels, minlength=problem.n_components)
     if np.any(sizes < problem.size_lower) or np.any(sizes > problem.size_upper):
         return False

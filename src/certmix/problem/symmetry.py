@@ -1,7 +1,9 @@
 """Which components are interchangeable?
 
-Two components are interchangeable when swapping their labels leaves the problem as it is. No rule of the problem
-mentions two components at once, so this holds exactly when everything said about the one is also said about the other.
+Two components are interchangeable when swapping their labels leaves the problem as it is. No rule of the
+problem mentions two components at once, so this holds when everything said about the one is also said about
+the other. (Rules that say nothing, such as "at most 3 of 3 samples", are taken at their word: components that
+differ only by such a rule count as different, which is safe.)
 """
 
 from __future__ import annotations
@@ -10,13 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-
 if TYPE_CHECKING:
     from certmix.problem.problem import Problem
 
 
 def interchangeable(problem: Problem) -> np.ndarray:
-    """Class of every component, shape (K,): equal numbers mean interchangeable. Classes are numbered from 0."""
+    """Class of every component, shape (K,): equal numbers mean interchangeable; numbered from 0."""
     rules = problem.rules
     classes: dict[tuple[object, ...], int] = {}
     out = np.empty(problem.n_components, dtype=np.int64)
@@ -25,7 +26,9 @@ def interchangeable(problem: Problem) -> np.ndarray:
         said += [("label", r.sample) for r in rules.labels if r.component == k]
         said += [("implies", r.sample, r.then) for r in rules.implications if r.component == k]
         said += [
-            ("count", tuple(sorted(r.samples.tolist())), r.low, r.high) for r in rules.counts if r.component == k
+            ("count", tuple(sorted(r.samples.tolist())), r.low, r.high)
+            for r in rules.counts
+            if r.component == k
         ]
         signature: tuple[object, ...] = (
             problem.covariance.of(k).tobytes(),
@@ -44,5 +47,3 @@ def interchangeable(problem: Problem) -> np.ndarray:
         )
         out[k] = classes.setdefault(signature, len(classes))
     return out
-
-
