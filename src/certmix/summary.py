@@ -117,10 +117,12 @@ def _constraints(result: Result) -> list[str]:
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines of a table: the first column to the left, the others to the right, each as wide as it must be."""
-    limit = max(8, (WIDTH - 2 * len(header)) // len(header))
-    cells = [[_cut(cell, limit) for cell in row] for row in [header, *rows]]
+    cells = [header, *rows]
     widths = [max(len(row[j]) for row in cells) for j in range(len(header))]
-    spare = max(0, WIDTH - sum(widths)) // max(1, len(widths) - 1)
+    while sum(widths) + 2 * (len(widths) - 1) > WIDTH:
+        widths[widths.index(max(widths))] -= 1  # the widest column gives way
+    cells = [[_cut(cell, width) for cell, width in zip(row, widths, strict=True)] for row in cells]
+    spare = (WIDTH - sum(widths)) // max(1, len(widths) - 1)
     widths = [widths[0], *(w + min(spare, 4) for w in widths[1:])]
     lines = [
         (

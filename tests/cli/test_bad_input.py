@@ -76,6 +76,14 @@ solve iris -k 3 --name-column x               | 2 | --name-column is for files
 solve iris:rows -k 3                          | 2 | option=value
 solve iris:colour=red -k 3                    | 2 | colour
 solve iris -k 151                             | 2 | only 150 samples
+solve iris1d:n=44                             | 2 | multiple of 3
+solve iris1d:n=many                           | 2 | 'many'
+solve iris1d:sigma=-1                         | 2 | sigma
+solve iris1d:sigma=wide                       | 2 | wide
+solve mixture:separation=far                  | 2 | separation=far
+solve mixture:k=0                             | 2 | k must be
+solve wine:rounded=maybe                      | 2 | 'maybe'
+solve iris --label-column species             | 2 | no column 'species'
 """
 
 # All on two good columns.

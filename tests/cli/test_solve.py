@@ -203,6 +203,42 @@ def test_every_option_is_understood(certmix, options):
     assert answer.json["gap_absolute"] <= 1
 
 
+IRIS1D = {
+    "iris1d": (280.0197, [50, 64, 36]),
+    "iris1d:n=45": (194.945547, [15, 18, 12]),
+    "iris1d:n=45,sigma=0.4": (85.361502, [15, 18, 12]),
+    "iris1d:variant=sklearn": (279.9339, [50, 64, 36]),
+}
+
+
+@pytest.mark.parametrize(("data", "value", "sizes"), [(k, *v) for k, v in IRIS1D.items()], ids=IRIS1D)
+def test_values_of_the_reference(certmix, data, value, sizes):
+    """The one-dimensional instances of the paper, certified, with their known values."""
+    answer = certmix(f"solve {data} -k 3 --engine dynamic --json --quiet")
+    assert answer.code == 0
+    assert answer.json["objective"] == pytest.approx(value, abs=5e-5)
+    assert answer.json["gap_absolute"] < 1e-6
+    assert answer.json["sizes"] == sizes
+
+
+def test_built_in_sets_bring_covariance_and_components(certmix):
+    """A built-in set needs no -k and no covariance, and its classes are the column `target`."""
+    answer = certmix("solve iris1d:n=45 --label-column target --json")
+    assert answer.code in (0, 3)
+    assert answer.json["n_components"] == 3
+    assert answer.json["warnings"] == []
+    assert answer.json["component_names"] == ["setosa", "versicolor", "virginica"]
+    assert answer.json["sizes"] == [15, 15, 15]
+
+
+def test_the_names_of_the_built_in_sets_are_those_of_the_module():
+    """The command line knows the built-in names without importing the module; the two lists agree."""
+    from certmix import datasets
+    from certmix.cli.request import BUILT_IN
+
+    assert BUILT_IN == datasets.NAMES
+
+
 def test_npy_files_and_numbered_samples(certmix):
     """Samples of an array are numbered from 0."""
     answer = certmix("solve data.npy -k 2 --variance 0.1 --engine enumerate --json")

@@ -86,22 +86,18 @@ def build(request: Request) -> Asked:
     if n_components is None:
         raise InputError("say how many components there are, with -k")
 
-    from certmix.problem import Problem, component_names_from
+    from certmix.problem import Problem
 
     covariance, warnings = _covariance(request, data)
-    component_names = None
-    if request.label_column is not None:
-        component_names = component_names_from(
-            data.column(request.label_column, "--label-column"), n_components
-        )
+    constraints = _constraints(request, data)
     problem = Problem(
         data.frame,
         n_components,
         **covariance,
         weights=weights,
         prior=parsing.priors(request.prior, data.frame.to_numpy()),
-        constraints=_constraints(request, data),
-        component_names=component_names,
+        constraints=constraints,
+        component_names=_component_names(constraints, n_components),
     )
     return Asked(problem, data.transform, data.notes, tuple(warnings))
 
@@ -150,15 +146,17 @@ def _built_in(request: Request, name: str, options: str) -> _Data:
 
     try:
         found = datasets.load(name, **_dataset_options(name, options))
-    except TypeError as error:
-        raise InputError(f"{name}:{options}: {error}") from None
+    except InputError:
+        raise
+    except (TypeError, ValueError) as error:  # a text where the recipe wants a number
+        raise InputError(f"{request.data}: {error}") from None
     columns = [str(c) for c in found.feature_names]
     frame = pd.DataFrame(
         found.data, columns=columns, index=None if found.names is None else list(found.names)
     )
     everything: dict[str, Any] = {column: frame[column].to_numpy() for column in columns}
-    if found.target is not None:
-        everything["target"] = list(found.target)
+    if found.classes is not None:
+        everything["target"] = found.classes
     known = {
         what: getattr(found, what)
         for what in ("precision", "variance")
@@ -252,3 +250,13 @@ def _constraints(request: Request, data: _Data) -> list[Any]:
     if request.max_size is not None:
         found.append(MaximumSize(request.max_size, source="--max-size"))
     return found
+
+
+def _component_names(constraints: list[Any], n_components: int) -> tuple[str, ...] | None:
+    """The names that known labels and constraints give to components; None when they only count them."""
+    from certmix.problem import Label, component_names_from
+
+    said = [getattr(item, "component", None) for item in constraints]
+    texts = [ref for ref in said if isinstance(ref, str) and not ref.strip().isdecimal()]
+    known = [item.component for item in constraints if isinstance(item, Label)]
+    return component_names_from([*known, *texts], n_components)
