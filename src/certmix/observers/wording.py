@@ -87,12 +87,19 @@ def _count(number: int, what: str) -> str:
 
 
 def compiled_before() -> bool:
-    """Whether some kernel has been compiled on this machine: a cache file lies where numba puts it."""
+    """Whether kernels have been compiled on this machine: numba's files are newer than their modules."""
     import certmix
 
-    places = [Path(certmix.__file__).parent / "kernels" / "__pycache__"]
+    source = Path(certmix.__file__).parent / "kernels"
+    places = [source / "__pycache__"]
     if configured := os.environ.get("NUMBA_CACHE_DIR"):
         places = [Path(configured)]
-    elif not os.access(places[0].parent, os.W_OK):
+    elif not os.access(source, os.W_OK):
         places.append(Path.home() / ".cache" / "numba")
-    return any(next(place.rglob("*.nbi"), None) is not None for place in places if place.is_dir())
+    newest: dict[str, float] = {}
+    for place in places:
+        for file in place.rglob("*.nbi") if place.is_dir() else ():
+            module = file.name.split(".")[0]  # the files are named MODULE.FUNCTION-LINE….nbi
+            newest[module] = max(newest.get(module, 0.0), file.stat().st_mtime)
+    written = {file.stem: file.stat().st_mtime for file in source.glob("*.py")}
+    return bool(newest) and all(time >= written.get(module, 0.0) for module, time in newest.items())
