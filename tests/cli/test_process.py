@@ -165,6 +165,29 @@ def test_interrupted_run_is_130_and_still_writes_its_incumbent(tmp_path, number)
     assert not (tmp_path / "out" / "snapshot.json").exists()
 
 
+@pytest.mark.slow
+def test_a_real_search_can_be_interrupted(tmp_path):
+    """Ctrl-C in the middle of a branch and bound: exit code 130 with incumbent and bound."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "certmix", "solve", "iris", "-k", "5", "--engine", "interval", "--json"],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.rstrip().endswith("s") and "%" in line:  # a line of the log with a gap
+            break
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    document = json.loads(out)
+    assert document["termination"] == "interrupted"
+    assert 0 < document["lower_bound"] < document["objective"]
+
+
 def test_a_killed_run_leaves_its_snapshot(tmp_path):
     """Even SIGKILL loses nothing: the snapshot holds the clustering and loads as a result."""
     code, out, _ = stopped(tmp_path, signal.SIGKILL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -219,6 +220,17 @@ def test_values_of_the_reference(certmix, data, value, sizes):
     assert answer.json["objective"] == pytest.approx(value, abs=5e-5)
     assert answer.json["gap_absolute"] < 1e-6
     assert answer.json["sizes"] == sizes
+
+
+RUSPINI = Path(__file__).parents[3] / "shared" / "data" / "ruspini.csv"
+
+
+@pytest.mark.skipif(not RUSPINI.exists(), reason="the Ruspini data are not at hand")
+def test_uniform_weights_are_k_means(certmix):
+    """With unit variance and equal weights f = SSE/2 + n log K: the published k-means optimum is proved."""
+    answer = certmix(f"solve {RUSPINI} -k 4 --weights uniform --variance 1 --engine dual --json --quiet")
+    assert answer.code == 0
+    assert answer.json["objective"] == pytest.approx(12881.0512361466 / 2 + 75 * math.log(4), rel=1e-12)
 
 
 def test_built_in_sets_bring_covariance_and_components(certmix):

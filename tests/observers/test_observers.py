@@ -133,6 +133,16 @@ def test_live_line_leaves_a_clean_terminal(problem):
     assert "a word" in stream.getvalue()
 
 
+def test_live_line_says_the_important_first(problem):
+    """Time and gap stand before the counts, and what is not known is a dash."""
+    live = LiveLine(io.StringIO())
+    assert "working" in live._line().plain
+    live.progressed(Progress(1.0, 1234, 56, 700.0, -math.inf))
+    text = live._line().plain
+    assert "bound -" in text
+    assert text.index("gap") < text.index("incumbent") < text.index("nodes 1234")
+
+
 def test_live_line_closes_when_a_run_fails(problem):
     """An error in the middle of a run gives the terminal back."""
     live = LiveLine(io.StringIO())

@@ -6,7 +6,7 @@ import time
 from typing import IO, TYPE_CHECKING, Any
 
 from certmix.observers.base import Progress
-from certmix.observers.wording import banner, duration, share
+from certmix.observers.wording import banner, duration, share, value
 from certmix.status import Tolerances
 
 if TYPE_CHECKING:
@@ -73,11 +73,12 @@ class LiveLine:
         elapsed = duration(time.perf_counter() - self._begin)
         p = self._progress
         if p is None:
-            return Text(f"working   {elapsed}", no_wrap=True, overflow="ellipsis")
+            return Text(f"{elapsed}  working", no_wrap=True, overflow="ellipsis")
         gap = Tolerances.gap_relative(p.incumbent, p.bound)
+        # What matters most comes first: a narrow terminal cuts the end off.
         return Text(
-            f"nodes {p.nodes}   open {p.open_nodes}   incumbent {p.incumbent:.8g}   bound {p.bound:.8g}   "
-            f"gap {share(gap)}   {elapsed}",
+            f"{elapsed}  gap {share(gap)}  incumbent {value(p.incumbent, 8)}  bound {value(p.bound, 8)}  "
+            f"nodes {p.nodes}  open {p.open_nodes}",
             no_wrap=True,
             overflow="ellipsis",
         )

@@ -57,7 +57,7 @@ def row(progress: Progress) -> str:
     gap = Tolerances.gap_relative(progress.incumbent, progress.bound)
     return (
         f"{letter(progress.source):2}{progress.nodes:>10} {progress.open_nodes:>9} "
-        f"{_value(progress.incumbent):>16} {_value(progress.bound):>16} {share(gap):>10} "
+        f"{value(progress.incumbent):>16} {value(progress.bound):>16} {share(gap):>10} "
         f"{duration(progress.seconds):>9}"
     )
 
@@ -78,8 +78,9 @@ def duration(seconds: float) -> str:
     return f"{int(seconds) // 3600}h{int(seconds) % 3600 // 60:02d}m"
 
 
-def _value(value: float) -> str:
-    return f"{value:.10g}" if math.isfinite(value) else "-"
+def value(number: float, digits: int = 10) -> str:
+    """An objective or a bound; a dash where there is none yet."""
+    return f"{number:.{digits}g}" if math.isfinite(number) else "-"
 
 
 def _count(number: int, what: str) -> str:
