@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from enum import Enum
 
-import highspy
 import numpy as np
 from scipy.sparse import csr_matrix
 
@@ -32,6 +31,8 @@ def integer_program(
     ending, x
         ``x`` is rounded, and None when the solver had no point when it stopped.
     """
+    import highspy
+
     model = highspy.HighsLp()
     model.num_row_, model.num_col_ = matrix.shape
     model.col_cost_ = np.asarray(cost, dtype=np.float64)

@@ -186,25 +186,23 @@ def _nearest_in_box(
     scaled = hessian / np.outer(unit, unit) / size**2
     low, high, start = (lower - target) * unit, (upper - target) * unit, (clipped - target) * unit
     best = _least_in_box(scaled, low, high, start)
-    return np.clip(target + best / unit, lower, upper)
+    inside = np.clip(target + best / unit, lower, upper)
+    return np.where(best <= low, lower, np.where(best >= high, upper, inside))
 
 
 def _least_in_box(matrix: np.ndarray, low: np.ndarray, high: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Minimise ``u' matrix u`` over a box: an active set by bounded least squares, then that set exactly."""
-
-    def cost(v: np.ndarray) -> float:
-        return float(v @ matrix @ v)
-
+    """Minimise ``u' matrix u`` over a box: the active set by bounded least squares, then that set exactly."""
     candidates = [start]
     u = start.copy()
     free = low < high  # the least-squares solver wants an interior
     if np.any(free):
         root = np.linalg.cholesky(matrix).T
         right = -root[:, ~free] @ u[~free]
-        most = 100 + 10 * len(u)
         box = (low[free], high[free])
-        found = lsq_linear(root[:, free], right, box, method="bvls", tol=1e-15, max_iter=most)
-        u[free] = np.clip(found.x, *box)
+        steps = 100 + 10 * len(u)
+        found = lsq_linear(root[:, free], right, box, method="bvls", tol=1e-15, max_iter=steps)
+        at = found.active_mask
+        u[free] = np.where(at < 0, box[0], np.where(at > 0, box[1], np.clip(found.x, *box)))
         candidates.append(u)
         inner = (u > low) & (u < high)
         if np.any(inner):
@@ -212,7 +210,7 @@ def _least_in_box(matrix: np.ndarray, low: np.ndarray, high: np.ndarray, start: 
             pull = matrix[np.ix_(inner, ~inner)] @ u[~inner]
             exact[inner] = np.linalg.solve(matrix[np.ix_(inner, inner)], -pull)
             candidates.append(np.clip(exact, low, high))
-    return min(candidates, key=cost)
+    return min(candidates, key=lambda v: float(v @ matrix @ v))
 
 
 def water_fill(power: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
