@@ -22,6 +22,7 @@ from numba import njit
 from certmix.kernels.interval import EPS, SLACK, chord
 
 STACK = 4096
+GROUP = -2  # split on the membership of a group
 
 
 @njit(cache=True, nogil=True)
@@ -366,6 +367,8 @@ def price(
                     for j in range(d):
                         found_mean[worst, j] = at[j]
         # Where does the bound lose most?
+        worst = -1
+        worst_loss = 0.0
         for p in range(length):
             g = arena[first + p]
             w = weight[g]
@@ -373,14 +376,29 @@ def price(
             if s >= 0:
                 continue
             t = high_q[g] + w * beta
-            theta = 1.0 if t <= 0 else -s / (t - s)
             square = 0.0
             spread = 0.0
             for j in range(d):
                 square += (points[g, j] - at[j]) ** 2
                 spread += _variation(points[g, j], box_lo[j], box_hi[j])
             q = w * (0.5 * square + beta) + cost[g]
-            loss = min(q, 0.0) - (theta * q + (1.0 - theta) * s)
+            ceiling = 0.0
+            truth = min(q, 0.0)
+            mate = partner[g]
+            if mate >= 0 and stamp[mate] == stamp_now:
+                s_mate = low_q[mate] + weight[mate] * beta
+                if s_mate < s or (s_mate == s and mate < g):
+                    continue
+                ceiling = min(0.0, s_mate)
+                square = 0.0
+                for j in range(d):
+                    square += (points[mate, j] - at[j]) ** 2
+                truth = min(truth, weight[mate] * (0.5 * square + beta) + cost[mate])
+            theta = 1.0 if t <= ceiling else max(0.0, (ceiling - s) / (t - s))
+            loss = truth - (theta * q + (1.0 - theta) * s)
+            if loss > worst_loss:
+                worst_loss = loss
+                worst = p
             if loss > 0 and spread > 0:
                 for j in range(d):
                     share[j] += loss * _variation(points[g, j], box_lo[j], box_hi[j]) / spread
@@ -394,17 +412,32 @@ def price(
                 split = j
         if b > a and share[d] > largest:
             split = d
-        if split < 0:
-            widest = 0.0
-            for j in range(d):
-                if box_hi[j] - box_lo[j] > widest:
-                    widest = box_hi[j] - box_lo[j]
-                    split = j
-            if b > a and widest < 1e-6:
+            largest = share[d]
+        if worst >= 0 and worst_loss > 0.5 * largest:
+            split = GROUP  # the loss sits in one group: settle whether it is in
+        if split == -1:
+            if b > a:
                 split = d
-            elif widest < 1e-9:
-                leaf_bound = min(leaf_bound, bound)  # nothing left to split: the constraints that were relaxed remain
+            elif length > 0:
+                split = GROUP
+                worst = 0
+            else:
+                leaf_bound = min(leaf_bound, bound)  # one set is left, and this is its cost up to rounding
                 continue
+        if split == GROUP:
+            # The group, and its mate before it, go to the end of the list, where children can leave them out.
+            g = arena[first + worst]
+            arena[first + worst] = arena[first + length - 1]
+            arena[first + length - 1] = g
+            without_mate = length - 1
+            mate = partner[g]
+            if mate >= 0 and stamp[mate] == stamp_now:
+                for p in range(length - 1):
+                    if arena[first + p] == mate:
+                        arena[first + p] = arena[first + length - 2]
+                        arena[first + length - 2] = mate
+                        without_mate = length - 2
+                        break
         if top + 2 > STACK:
             complete = False
             leaf_bound = min(leaf_bound, bound)
@@ -417,7 +450,23 @@ def price(
                 stack_total[top, j] = sure_total[j]
             stack_a[top] = a
             stack_b[top] = b
-            if split == d:
+            stack_bound[top] = bound
+            stack_from[top] = first
+            stack_len[top] = length
+            stack_weight[top] = sure_weight
+            stack_constant[top] = sure_constant
+            if split == GROUP:
+                if child == 0:
+                    stack_len[top] = length - 1
+                else:
+                    stack_len[top] = without_mate
+                    stack_weight[top] += weight[g]
+                    square = 0.0
+                    for j in range(d):
+                        stack_total[top, j] += weight[g] * points[g, j]
+                        square += points[g, j] ** 2
+                    stack_constant[top] += 0.5 * weight[g] * square + cost[g]
+            elif split == d:
                 cutting = float(min(max(int(0.5 * (m + 0.5 * (a + b))), int(a)), int(b) - 1))
                 if (child == 1) == (m <= cutting):
                     stack_b[top] = cutting
@@ -430,11 +479,6 @@ def price(
                     stack_hi[top, split] = cutting
                 else:
                     stack_lo[top, split] = cutting
-            stack_bound[top] = bound
-            stack_from[top] = first
-            stack_len[top] = length
-            stack_weight[top] = sure_weight
-            stack_constant[top] = sure_constant
             top += 1
     # Boxes were cut against the threshold, so no more than that is proved of what was cut away.
     return min(leaf_bound, threshold, best_value - tolerance), best_value, nodes, complete

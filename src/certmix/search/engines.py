@@ -64,6 +64,7 @@ class DualEngine:
                 bound = DualBound(
                     instance,
                     ledger.incumbent.labels,
+                    allowed=ledger.tolerances.allowed(ledger.upper),
                     seed=options.seed,
                     threads=threads,
                     should_stop=lambda: stop_reason(ledger, options) is not None,

@@ -25,17 +25,35 @@ ROOT_ITERATIONS = 400
 NODE_ITERATIONS = 40
 # One exact pricing may look at so many (node, group, coordinate) triples before it gives up with what it has.
 PRICING_WORK = 4e9
+MOST_PRICING_NODES = 2_000_000
+# With fewer open groups than this, splitting is cheaper than multipliers.
+FEWEST = 12
 
 
 class DualBound:
-    """Lagrangian bound with restricted multipliers on top of interval nodes."""
+    """Lagrangian bound with restricted multipliers on top of interval nodes.
+
+    Parameters
+    ----------
+    instance : Instance
+    labels : ndarray of n labels
+        A good clustering: the multipliers' features are built around it.
+    allowed : float
+        The absolute gap that is good enough; prices are computed to a fraction of it.
+    fewest : int
+        With fewer open groups than this in a node only the interval bound is used.
+    should_stop, on_root_bound : callables
+        Asked between steps; told about every bound that the root proves.
+    """
 
     def __init__(
         self,
         instance: Instance,
         labels: np.ndarray,
         *,
+        allowed: float,
         seed: int = 0,
+        fewest: int = FEWEST,
         threads: Threads | None = None,
         should_stop: Callable[[], bool] = lambda: False,
         on_root_bound: Callable[[float], None] = lambda bound: None,
@@ -46,12 +64,14 @@ class DualBound:
         self.arrays = self.interval.arrays
         self.pricer = Pricer(instance, self.arrays)
         self.seed = seed
+        self.fewest = fewest
+        self.resolution = max(0.02 * allowed / instance.n_components, 1e-9)
         self.should_stop = should_stop
         self.on_root_bound = on_root_bound
         self.phi, self.start = features(instance, labels, seed)
         self.partition = [instance.contract(labels) == k for k in range(instance.n_components)]
         work = instance.n_groups * max(1, instance.n_features)
-        self.pricing_nodes = int(max(200, PRICING_WORK / work))
+        self.pricing_nodes = int(min(max(200, PRICING_WORK / work), MOST_PRICING_NODES))
 
     def root(self) -> Nodes:
         nodes = self.interval.root()
@@ -67,7 +87,8 @@ class DualBound:
         else:
             explored = self.interval.explore(nodes, cutoff)
         fields = {name: array.copy() for name, array in explored.nodes.fields.items()}
-        still = np.flatnonzero(explored.open & (fields["bound"] < cutoff))
+        undecided = (fields["mask"] & (fields["mask"] - 1) != 0).sum(axis=1)
+        still = np.flatnonzero(explored.open & (fields["bound"] < cutoff) & (undecided >= self.fewest))
         clusterings = list(explored.clusterings)
         results: list[tuple[float, np.ndarray, list[np.ndarray]] | None] = [None] * len(still)
 
@@ -123,12 +144,14 @@ class DualBound:
             phi,
             start,
             seed=self.seed + int(nodes["depth"][i]),
+            resolution=self.resolution,
             should_stop=self.should_stop,
             report=(lambda bound: self.on_root_bound(bound - error)) if at_root else (lambda bound: None),
         )
         iterations = ROOT_ITERATIONS if at_root else NODE_ITERATIONS
         partition = self._admissible(classes)
-        result = ascent.maximise(partition, cutoff + error, iterations, self.pricing_nodes)
+        node_limit = self.pricing_nodes if at_root else self.pricing_nodes // 10
+        result = ascent.maximise(partition, cutoff + error, iterations, node_limit)
         labels = [self._labels(sets, nodes, i) for sets in result.partitions]
         return result.bound - error, result.multipliers, [x for x in labels if x is not None]
 

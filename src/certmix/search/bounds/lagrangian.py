@@ -34,7 +34,10 @@ class DualResult:
 
 
 class Lagrangian:
-    """Maximises the dual bound of one node."""
+    """Maximises the dual bound of one node.
+
+    ``resolution`` is how exactly (in nats) a price has to be known; pricing costs more the finer it is.
+    """
 
     def __init__(
         self,
@@ -44,6 +47,7 @@ class Lagrangian:
         start: np.ndarray,
         *,
         seed: int,
+        resolution: float,
         should_stop: Callable[[], bool],
         report: Callable[[float], None],
     ) -> None:
@@ -57,6 +61,7 @@ class Lagrangian:
         self.rng = np.random.default_rng(seed)
         self.should_stop = should_stop
         self.report = report
+        self.resolution = resolution
         self.nodes = 0
         self.best = -math.inf
         self.best_t: np.ndarray | None = None
@@ -72,26 +77,25 @@ class Lagrangian:
         """The bound that these multipliers prove, by exact pricing; True when a cheaper set than expected came up."""
         total = float(t[self.free].sum())
         rounding = 4.0 * len(t) * EPS * float(np.abs(t).sum())
-        components = sum(c.count for c in self.classes)
+        counts = [c.count for c in self.classes]
+        expected = [self._local_value(i, t) for i in range(len(self.classes))]
+        # What the prices would have to be, on top of what local search expects, to reach the cutoff.
+        lacking = (cutoff - total + 2.0 * rounding - float(np.dot(expected, counts))) / sum(counts)
+        tolerance = max(self.resolution, 1e-3 * abs(lacking)) if math.isfinite(lacking) else self.resolution
         bounds, found = [], False
-        need = cutoff - total + 2.0 * rounding
         for i, which in enumerate(self.classes):
-            expected = self._local_value(i, t)
-            others = sum(b * c.count for b, c in zip(bounds, self.classes, strict=False))
-            left = sum(c.count for c in self.classes[i:])
-            threshold = (need - others) / left if math.isfinite(need) else math.inf
-            tolerance = max(1e-9, 1e-3 * (abs(threshold - expected) if math.isfinite(threshold) else 1.0) / components)
+            threshold = expected[i] + lacking if math.isfinite(lacking) else math.inf
             value, best, nodes, _, means, slopes = self.pricer.exact(
-                which, t, threshold, tolerance, node_limit, min(expected, math.inf)
+                which, t, threshold, tolerance, node_limit, expected[i]
             )
             self.nodes += nodes
             bounds.append(value)
-            if best < expected - 1e-9 * (1 + abs(expected)):
+            if best < expected[i] - 1e-9 * (1 + abs(expected[i])):
                 found = True
             for mean, slope in zip(means, slopes, strict=True):
                 self.starts[i][0].append(mean)
                 self.starts[i][1].append(float(slope))
-        bound = total + sum(b * c.count for b, c in zip(bounds, self.classes, strict=True)) - rounding
+        bound = total + float(np.dot(bounds, counts)) - rounding
         if bound > self.best:
             self.best, self.best_t = bound, t
             self.report(bound)
