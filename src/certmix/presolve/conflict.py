@@ -219,6 +219,8 @@ def _irreducible(oracle: _Oracle, elements: list[int], deadline: float) -> tuple
         from_first = needed(background | from_second, bool(from_second), first)
         return from_first | from_second
 
+    if oracle.conflicting(()):
+        return frozenset(), Proof.SMALLEST
     found = needed(frozenset(), False, elements)
     proof = Proof.NONE if late or oracle.doubtful else Proof.IRREDUCIBLE
     oracle.doubtful |= doubt
