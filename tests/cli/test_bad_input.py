@@ -164,7 +164,7 @@ CONSTRAINTS = """
 --min-size 4                                  | 4 | --min-size
 --max-size 2                                  | 4 | --max-size
 --max-size 0                                  | 4 | --max-size
---min-size 3 --max-size 2                     | 4 | --m
+--min-size 3 --max-size 2                     | 4 | --max-size
 --min-size 1000000                            | 4 | --min-size
 """
 

@@ -266,12 +266,11 @@ def test_transposed_file(certmix, files):
     assert answer.json["labels"][0] == answer.json["labels"][1] != answer.json["labels"][2]
 
 
-def test_nothing_found_is_exit_code_3(certmix):
-    """A run without time finds little, proves nothing and says so, without an error."""
-    answer = certmix(
-        "solve data.csv -k 2 --columns a,b --variance 1 --engine enumerate --node-limit 0 --json"
-    )
-    assert answer.code in (0, 3)
-    assert answer.json["status"] in ("unknown", "feasible", "optimal")
-    if answer.code == 0:
-        assert math.isfinite(answer.json["lower_bound"])
+def test_a_run_stopped_at_a_limit_is_exit_code_3(certmix):
+    """Ten nodes do not close iris with five components: exit code 3, a clustering and a bound below it."""
+    answer = certmix("solve iris -k 5 --engine interval --node-limit 10 --json --quiet")
+    assert answer.code == 3
+    assert answer.json["status"] == "feasible"
+    assert answer.json["termination"] == "node limit"
+    assert answer.json["lower_bound"] < answer.json["objective"] - 1
+    assert len(answer.json["labels"]) == 150
