@@ -1,0 +1,157 @@
+"""The local methods as engines: they find clusterings and prove nothing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from certmix.engines import Outcome
+from certmix.ledger import Ledger
+from certmix.local.solution import LocalSolution
+from certmix.options import Options
+from certmix.problem import Problem
+from certmix.problem.features import EVERY_FEATURE, Feature
+from certmix.status import Termination
+
+
+class _SoftMethod:
+    """Runs a method once for every restart and offers its rounded labels."""
+
+    name = ""
+    source = ""
+    certified = False
+    honours: frozenset[Feature] = EVERY_FEATURE
+    """Everything: what a method cannot honour while it iterates, the exact rounding does in the end."""
+
+    def refusal(self, problem: Problem) -> str | None:
+        return None
+
+    def method(self, problem: Problem, **arguments: Any) -> LocalSolution:
+        raise NotImplementedError
+
+    def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
+        late = False
+        for r in range(options.restarts or 1):
+            left = options.time_left(ledger.seconds)
+            if r and left <= 0:
+                late = True
+                break
+            solution = self.method(
+                problem,
+                seed=options.seed + r,
+                start=options.start if r == 0 else None,
+                time_limit=None if math.isinf(left) else max(left, 0.0),
+            )
+            if r == 0:
+                for note in solution.notes:
+                    ledger.message(note)
+            ledger.nodes += solution.iterations
+            if solution.labels is not None:
+                ledger.offer(solution.labels, self.source)
+            late = late or (not solution.converged and options.time_left(ledger.seconds) <= 0)
+        return Outcome(Termination.TIME if late else Termination.CONVERGED, certificate="none")
+
+
+class KMeansStart(_SoftMethod):
+    """K-means in whitened coordinates; iterates too briefly to need a time limit."""
+
+    name = "kmeans"
+    source = "k-means"
+
+    def method(self, problem: Problem, *, time_limit: float | None = None, **arguments: Any) -> LocalSolution:
+        from certmix.local.kmeans import kmeans
+
+        return kmeans(problem, **arguments)
+
+
+class SoftEM(_SoftMethod):
+    """Expectation maximisation with known covariance, from a k-means start."""
+
+    name = "em"
+    source = "EM"
+
+    def method(self, problem: Problem, **arguments: Any) -> LocalSolution:
+        from certmix.local.em import em
+
+        return em(problem, **arguments)
+
+
+class VariationalEM(_SoftMethod):
+    """Variational EM, from a k-means start."""
+
+    name = "variational"
+    source = "variational EM"
+
+    def method(self, problem: Problem, **arguments: Any) -> LocalSolution:
+        from certmix.local.variational import variational_em
+
+        return variational_em(problem, **arguments)
+
+
+class Slsqp(_SoftMethod):
+    """Sequential least squares on the relaxed problem, from a k-means start."""
+
+    name = "slsqp"
+    source = "SLSQP"
+
+    def refusal(self, problem: Problem) -> str | None:
+        from certmix.local.slsqp import MOST_VARIABLES, n_variables
+
+        count = n_variables(problem)
+        if count > MOST_VARIABLES:
+            return f"it takes up to {MOST_VARIABLES:,} variables, and the relaxed problem has {count:,}"
+        return None
+
+    def method(self, problem: Problem, **arguments: Any) -> LocalSolution:
+        from certmix.local.slsqp import slsqp
+
+        return slsqp(problem, **arguments)
+
+
+class Annealing(_SoftMethod):
+    """Simulated annealing by basin hopping, from a k-means start."""
+
+    name = "annealing"
+    source = "annealing"
+
+    def method(self, problem: Problem, **arguments: Any) -> LocalSolution:
+        from certmix.local.annealing import annealing
+
+        return annealing(problem, **arguments)
+
+
+class HardEM:
+    """Hard EM whose assignment step is exact under all constraints, with local search and restarts."""
+
+    name = "hard-em"
+    certified = False
+    honours: frozenset[Feature] = EVERY_FEATURE
+
+    def refusal(self, problem: Problem) -> str | None:
+        return None
+
+    def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
+        from certmix.local.hard_em import hard_em
+        from certmix.presolve.instance import reduce
+
+        instance = reduce(problem)
+
+        def offer(labels: np.ndarray, _value: float = 0.0) -> None:
+            ledger.offer(instance.expand(labels), "hard EM")
+
+        left = options.time_left(ledger.seconds)
+        found = hard_em(
+            instance,
+            restarts=options.restarts,
+            seed=options.seed,
+            time_limit=None if math.isinf(left) else max(left, 0.0),
+            start=options.start,
+            callback=offer,
+        )
+        if found is not None:
+            ledger.nodes += found.restarts
+            offer(found.labels)
+        late = options.time_left(ledger.seconds) <= 0
+        return Outcome(Termination.TIME if late else Termination.CONVERGED, certificate="none")

@@ -1,0 +1,226 @@
+"""Sequential least squares on the relaxed problem, in which a sample may be shared among components."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from scipy.optimize import Bounds, minimize
+
+from certmix.errors import UnsupportedError
+from certmix.local.em import starting_labels
+from certmix.local.parameters import best_parameters, one_hot
+from certmix.local.rounding import conclude
+from certmix.local.solution import CONSTRAINTS, LocalSolution
+from certmix.presolve.instance import Instance, reduce
+from certmix.problem import Problem
+from certmix.problem.rules import ALL
+
+# SLSQP works with dense matrices: its time grows with the cube of the number of variables, to some seconds an
+# iteration for a thousand.
+MOST_VARIABLES = 1_000
+DURING = frozenset(CONSTRAINTS)
+_LEAST_WEIGHT = 1e-6
+
+
+def n_variables(problem: Problem) -> int:
+    """Variables of the relaxed problem: shares of samples in all components but one, means and weights."""
+    return problem.n_samples * (problem.n_components - 1) + problem.n_components * (problem.n_features + 1)
+
+
+def slsqp(
+    problem: Problem,
+    *,
+    seed: int = 0,
+    start: np.ndarray | None = None,
+    max_iterations: int = 200,
+    tolerance: float = 1e-9,
+    time_limit: float | None = None,
+) -> LocalSolution:
+    r"""Scipy's SLSQP on Problem 1 with :math:`z_{gk} \in [0, 1]`.
+
+    The variables are the shares z of the groups (the last component takes what is left, which makes the
+    solver an order of magnitude faster than one equation for every group), the means in whitened
+    coordinates and the weights. Every side constraint is linear in z and holds in the end up to the
+    solver's tolerance; bounds on means that whitening turns are replaced by the smallest box around them,
+    and means tied to averages are free.
+
+    Parameters
+    ----------
+    problem : Problem
+        With at most :data:`MOST_VARIABLES` variables (see :func:`n_variables`).
+    seed, start, time_limit
+        As in :func:`certmix.local.em.em`.
+    max_iterations : int
+    tolerance : float
+        Of the value, relative.
+    """
+    count = n_variables(problem)
+    if count > MOST_VARIABLES:
+        raise UnsupportedError(
+            f"SLSQP takes up to {MOST_VARIABLES:,} variables, and the problem has {count:,}"
+        )
+    begin = time.perf_counter()
+    relaxed = _Relaxed(reduce(problem))
+    labels = starting_labels(problem, seed, start)
+    first = relaxed.pack(*_start(relaxed.instance, labels))
+    history: list[float] = []
+
+    def watch(v: np.ndarray) -> None:
+        history.append(relaxed.value(v)[0])
+        if time_limit is not None and time.perf_counter() - begin > time_limit:
+            raise StopIteration
+
+    found = minimize(
+        relaxed.value,
+        first,
+        jac=True,
+        method="SLSQP",
+        bounds=relaxed.bounds(),
+        constraints=relaxed.constraints(),
+        callback=watch,
+        options={"maxiter": max_iterations, "ftol": tolerance * max(1.0, abs(relaxed.value(first)[0]))},
+    )
+    shares, points, weights = relaxed.unpack(found.x)
+    means = relaxed.original(points)
+    own = relaxed.instance.expand(np.where(relaxed.instance.allowed, shares, -1.0).argmax(axis=1))
+    notes = []
+    if "means" in problem.estimators:
+        notes.append("SLSQP ties the means to averages only when its answer is rounded")
+    return conclude(
+        relaxed.instance,
+        method="SLSQP",
+        means=means,
+        weights=weights / weights.sum(),
+        own_labels=own,
+        responsibilities=np.clip(shares, 0.0, 1.0)[relaxed.instance.groups.of],
+        history=history or [float(found.fun)],
+        iterations=int(found.nit),
+        converged=bool(found.success),
+        during=DURING,
+        notes=notes,
+    )
+
+
+def _start(instance: Instance, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    problem = instance.problem
+    means, weights = best_parameters(problem, one_hot(labels, problem.n_components))
+    spread = range(problem.n_components)
+    points = np.stack(
+        [instance.basis[0 if instance.shared else k] @ (means[k] - instance.centre) for k in spread]
+    )
+    return one_hot(instance.contract(labels), problem.n_components), points, weights
+
+
+class _Relaxed:
+    """Value, gradient and constraints of the relaxed problem over (z but its last column, means, weights)."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self.N, self.K, self.d = instance.n_groups, instance.n_components, instance.n_features
+
+    def pack(self, shares: np.ndarray, points: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return np.concatenate([shares[:, :-1].ravel(), points.ravel(), np.maximum(weights, _LEAST_WEIGHT)])
+
+    def unpack(self, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Shares of all components, means in whitened coordinates, weights."""
+        cut = self.N * (self.K - 1)
+        shares = v[:cut].reshape(self.N, self.K - 1)
+        shares = np.column_stack([shares, 1.0 - shares.sum(axis=1)])
+        return shares, v[cut : -self.K].reshape(self.K, self.d), v[-self.K :]
+
+    def original(self, points: np.ndarray) -> np.ndarray:
+        """Means in the coordinates of the data."""
+        bases = [self.instance.basis[0 if self.instance.shared else k] for k in range(self.K)]
+        means = [self.instance.centre + np.linalg.solve(a, x) for a, x in zip(bases, points, strict=True)]
+        problem = self.instance.problem
+        return np.clip(np.stack(means), problem.mean_lower, problem.mean_upper)
+
+    def value(self, v: np.ndarray) -> tuple[float, np.ndarray]:
+        """The objective and its gradient."""
+        instance, (shares, points, weights) = self.instance, self.unpack(v)
+        problem, w = instance.problem, instance.weight[:, None]
+        away = instance.points.transpose(1, 0, 2) - points  # (N, K, d); one system serves all components
+        positive = np.maximum(weights, 0.1 * _LEAST_WEIGHT)
+        logs = np.log(positive)
+        costs = instance.scatter.T + w * (
+            0.5 * (away**2).sum(axis=2) + problem.covariance.half_log_det - logs
+        )
+        apart = points - instance.prior_mean
+        extra = problem.prior.alpha - 1.0
+        value = float((shares * costs).sum()) + 0.5 * float((instance.prior_weight * apart**2).sum())
+        of_points = -np.einsum("gk,gkj->kj", w * shares, away) + instance.prior_weight * apart
+        of_weights = -((w * shares).sum(axis=0) + extra) / positive
+        of_shares = costs[:, :-1] - costs[:, -1:]
+        return value - float(extra @ logs), np.concatenate([of_shares.ravel(), of_points.ravel(), of_weights])
+
+    def bounds(self) -> Bounds:
+        instance, problem = self.instance, self.instance.problem
+        fixed = problem.fixed_weights
+        low = np.maximum(problem.weight_lower if fixed is None else fixed, _LEAST_WEIGHT)
+        high = np.maximum(problem.weight_upper if fixed is None else fixed, low)
+        # The upper bound 1 on a share follows from the others.
+        most = np.where(instance.allowed[:, :-1], np.inf, 0.0)
+        lower = np.concatenate([np.zeros(most.size), instance.mean_lower.ravel(), low])
+        return Bounds(lower, np.concatenate([most.ravel(), instance.mean_upper.ravel(), high]))
+
+    def constraints(self) -> list[dict[str, Any]]:
+        """Linear constraints: the last component's shares, weights that add up to one, and the user's."""
+        N, K, instance = self.N, self.K, self.instance
+        equal, above = _Rows(N, K, self.d), _Rows(N, K, self.d)
+        for g in range(N):
+            (above if instance.allowed[g, -1] else equal).add([(g, K - 1, 1.0)], 0.0)
+        if instance.problem.fixed_weights is None:
+            equal.add([], 1.0, weights=np.ones(K))
+            if "weights" in instance.problem.estimators:
+                for k in range(K - 1):
+                    sizes = [(g, k, -float(instance.weight[g]) / instance.n_samples) for g in range(N)]
+                    equal.add(sizes, 0.0, weights=np.eye(K)[k])
+        for k in range(K):
+            sizes = [(g, k, float(instance.weight[g])) for g in range(N)]
+            if instance.size_lower[k] > 0:
+                above.add(sizes, float(instance.size_lower[k]))
+            if instance.size_upper[k] < instance.n_samples:
+                above.add([(g, k, -w) for g, k, w in sizes], -float(instance.size_upper[k]))
+        for a, b in instance.conflicts:
+            for k in range(K):
+                above.add([(a, k, -1.0), (b, k, -1.0)], -1.0)
+        for group, then, component in instance.implications:
+            for k in range(K) if component == ALL else (component,):
+                above.add([(then, k, 1.0), (group, k, -1.0)], 0.0)
+        for count in instance.counts:
+            entries = [
+                (g, count.component, float(c)) for g, c in zip(count.groups, count.coefficient, strict=True)
+            ]
+            above.add(entries, float(count.low))
+            above.add([(g, k, -c) for g, k, c in entries], -float(count.high))
+        return [rows.as_constraint(kind) for rows, kind in ((equal, "eq"), (above, "ineq")) if rows.rows]
+
+
+class _Rows:
+    """Rows of a system ``matrix v = (or >=) right``, written down with all components."""
+
+    def __init__(self, N: int, K: int, d: int) -> None:
+        self.shape = (N, K, d)
+        self.rows: list[np.ndarray] = []
+        self.right: list[float] = []
+
+    def add(
+        self, entries: list[tuple[Any, Any, float]], right: float, weights: np.ndarray | None = None
+    ) -> None:
+        N, K, d = self.shape
+        shares = np.zeros((N, K))
+        for g, k, coefficient in entries:
+            shares[g, k] += coefficient
+        row = np.zeros(N * (K - 1) + K * d + K)
+        row[: N * (K - 1)] = (shares[:, :-1] - shares[:, -1:]).ravel()
+        if weights is not None:
+            row[-K:] = weights
+        if np.any(row):  # with one component everything is decided
+            self.rows.append(row)
+            self.right.append(right - float(shares[:, -1].sum()))
+
+    def as_constraint(self, kind: str) -> dict[str, Any]:
+        matrix, right = np.array(self.rows), np.array(self.right)
+        return {"type": kind, "fun": lambda v: matrix @ v - right, "jac": lambda v: matrix}
