@@ -71,7 +71,7 @@ def test_em_reproduces_the_papers_column(name: str, value: float) -> None:
 def test_never_beats_and_usually_meets_enumeration(name: str) -> None:
     """On random problems: feasible labels, never below the optimum, and at it more often than not."""
     solved = met = 0
-    for seed in range(45):
+    for seed in range(30):
         problem = random_problem(np.random.default_rng([3, seed]))
         ledger = Ledger(problem, Options().tolerances)
         if Enumeration().run(problem, ledger, Options()).infeasible:
@@ -87,7 +87,7 @@ def test_never_beats_and_usually_meets_enumeration(name: str) -> None:
         assert found.rescored == pytest.approx(problem.objective.best(found.labels).value)
         assert found.rescored >= ledger.bound
         met += found.rescored <= ledger.upper + 1e-9 * max(1.0, abs(ledger.upper))
-    assert solved >= 35
+    assert solved >= 20
     assert met >= 0.5 * solved
 
 
@@ -104,7 +104,7 @@ def test_annealing_leaves_the_basin_that_em_stays_in() -> None:
 # -- EM and variational EM -----------------------------------------------------------------------------------
 def test_em_never_rises() -> None:
     """Without estimator constraints the value that EM minimises never rises, under priors and boxes."""
-    for seed in range(60):
+    for seed in range(40):
         features = EVERY_FEATURE - {Feature.ESTIMATORS}
         history = em(random_problem(np.random.default_rng([4, seed]), features=features)).history
         assert all(b <= a + 1e-9 * max(1.0, abs(a)) for a, b in pairwise(history)), seed
