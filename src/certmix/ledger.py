@@ -42,6 +42,7 @@ class Ledger:
         self.open_nodes = 0
         self.trace: list[TracePoint] = []
         self._start = time.perf_counter()
+        self._told = 0.0
 
     @property
     def seconds(self) -> float:
@@ -93,9 +94,15 @@ class Ledger:
 
     def progress(self, source: str = "") -> None:
         """Tell the observers how things stand."""
+        self._told = self.seconds
         state = Progress(self.seconds, self.nodes, self.open_nodes, self.upper, self.bound, source)
         for observer in self.observers:
             observer.progressed(state)
+
+    def tick(self) -> None:
+        """Tell the observers how things stand if they have not been told for a second."""
+        if self.seconds - self._told > 1.0:
+            self.progress()
 
     def _record(self, source: str) -> None:
         self.trace.append(TracePoint(self.seconds, self.upper, self.bound))

@@ -101,6 +101,7 @@ def price(
     stack_bound = np.empty(STACK)
     stack_from = np.empty(STACK, dtype=np.int64)
     stack_len = np.empty(STACK, dtype=np.int64)
+    stack_end = np.empty(STACK, dtype=np.int64)  # where the arena is free: a child's list may be shorter than its sibling's
     # certain members: weight, sum, constant, magnitude
     stack_weight = np.empty(STACK)
     stack_total = np.empty((STACK, d))
@@ -163,18 +164,36 @@ def price(
         a = 2.0
         if a > b:
             return leaf_bound, best_value, 0, True
-    for j in range(d):
-        stack_lo[0, j] = lo[j]
-        stack_hi[0, j] = hi[j]
-        stack_total[0, j] = sure_total[j]
-    stack_a[0] = a
-    stack_b[0] = b
-    stack_bound[0] = -np.inf
-    stack_from[0] = 0
-    stack_len[0] = length
-    stack_weight[0] = sure_weight
-    stack_constant[0] = sure_constant
-    top = 1
+    # The exchange arguments fail for sizes so near a limit that one group's leaving or joining would cross it. Those sizes
+    # are split off, so that the arguments serve everywhere else.
+    heaviest = 0.0
+    for p in range(length):
+        heaviest = max(heaviest, weight[arena[p]])
+    cut_low = a
+    if a - heaviest < max(size_lower, 1.0):
+        cut_low = min(max(size_lower, 1.0) + heaviest, b + 1.0)
+    cut_high = b
+    if size_upper < n and b + heaviest > size_upper:
+        cut_high = max(size_upper - heaviest, cut_low - 1.0)
+    top = 0
+    for piece in range(3):
+        from_size = a if piece == 0 else (max(cut_high + 1.0, cut_low) if piece == 1 else cut_low)
+        to_size = cut_low - 1.0 if piece == 0 else (b if piece == 1 else cut_high)
+        if from_size > to_size:
+            continue
+        for j in range(d):
+            stack_lo[top, j] = lo[j]
+            stack_hi[top, j] = hi[j]
+            stack_total[top, j] = sure_total[j]
+        stack_a[top] = from_size
+        stack_b[top] = to_size
+        stack_bound[top] = -np.inf
+        stack_from[top] = 0
+        stack_len[top] = length
+        stack_end[top] = length
+        stack_weight[top] = sure_weight
+        stack_constant[top] = sure_constant
+        top += 1
     nodes = 0
     complete = True
     while top > 0:
@@ -199,7 +218,7 @@ def price(
         sure_constant = stack_constant[top]
         first = stack_from[top]
         length = stack_len[top]
-        mine = first + length
+        mine = stack_end[top]
         if mine + length > arena.shape[0]:
             grown = np.empty(2 * arena.shape[0] + length, dtype=np.int64)
             grown[: arena.shape[0]] = arena
@@ -308,7 +327,7 @@ def price(
                 closed = True
                 break
             shrunk = False
-            rest = cut - bound
+            rest = cut - value  # of this quadratic, though the parent's bound may be the better one
             for j in range(d):
                 full = quad + gamma[j]
                 if full <= 0 or not np.isfinite(rest):
@@ -453,6 +472,7 @@ def price(
             stack_bound[top] = bound
             stack_from[top] = first
             stack_len[top] = length
+            stack_end[top] = first + length
             stack_weight[top] = sure_weight
             stack_constant[top] = sure_constant
             if split == GROUP:

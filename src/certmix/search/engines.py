@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -16,13 +15,14 @@ from certmix.problem import Problem
 from certmix.problem.features import EVERY_FEATURE
 from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.interval import MOST_COMPONENTS, IntervalBound
-from certmix.search.loop import search
+from certmix.search.loop import Search, search
 from certmix.search.stopping import stop_reason
 from certmix.search.threads import Threads
 from certmix.status import Termination
 
+FIRST_TURN = 2e8
 PROBE_NODES = 500
-PROBE_WORK = 2e7  # nodes times groups times components times dimensions
+INTERVAL_NODE = 40  # one interval node costs about so much more than one pricing node, per component
 
 
 class IntervalEngine:
@@ -59,8 +59,29 @@ class DualEngine:
         instance = reduce(problem)
         first_incumbent(instance, ledger, options)
         with Threads(options.n_threads) as threads:
-            reason = self._probe(instance, threads, ledger, options)
-            if reason in (Termination.NODES, None) and ledger.incumbent is not None:
+            reason = self._race(instance, threads, ledger, options)
+        return Outcome(reason, infeasible=reason is Termination.EXHAUSTED and ledger.incumbent is None)
+
+    def _race(self, instance: Instance, threads: Threads, ledger: Ledger, options: Options) -> Termination:
+        """Interval and dual search by turns, each on its own tree, sharing incumbent and bound.
+
+        The interval search closes easy and tightly constrained instances before the dual has warmed up; the dual closes
+        what the interval bound never would. Turns are measured in work, not in time, so that runs can be repeated.
+        """
+        interval = Search(IntervalBound(instance, threads), ledger, options)
+        per_node = instance.n_groups * instance.n_components * instance.n_features * INTERVAL_NODE
+        turn = min(FIRST_TURN, PROBE_NODES * per_node)
+        bound: DualBound | None = None
+        dual: Search | None = None
+        while True:
+            end = interval.nodes + max(1, int(turn / per_node))
+            reason = interval.run(pause=lambda: interval.nodes >= end)  # noqa: B023
+            if reason is not None:
+                return reason
+            turn *= 1.5
+            if ledger.incumbent is None:
+                continue
+            if bound is None:
                 bound = DualBound(
                     instance,
                     ledger.incumbent.labels,
@@ -70,23 +91,17 @@ class DualEngine:
                     should_stop=lambda: stop_reason(ledger, options) is not None,
                     on_root_bound=ledger.raise_bound,
                 )
-                reason = search(bound, ledger, options)
-            elif reason in (Termination.NODES, None):
-                reason = search(IntervalBound(instance, threads), ledger, options)
-        return Outcome(reason, infeasible=reason is Termination.EXHAUSTED and ledger.incumbent is None)
-
-    def _probe(
-        self, instance: Instance, threads: Threads, ledger: Ledger, options: Options
-    ) -> Termination | None:
-        """A short interval search first: it closes the easy instances before the dual has warmed up."""
-        work = instance.n_groups * instance.n_components * instance.n_features
-        nodes = int(min(PROBE_NODES, PROBE_WORK / work))
-        if nodes < 50:
-            return None
-        if options.node_limit is not None and options.node_limit <= nodes:
-            return search(IntervalBound(instance, threads), ledger, options)
-        limited = replace(options, node_limit=ledger.nodes + nodes)
-        return search(IntervalBound(instance, threads), ledger, limited)
+            if dual is None:
+                finished = bound.advance_root(ledger.cutoff, turn)
+                for labels in bound.clusterings():
+                    ledger.offer(labels, "master")
+                if finished and not ledger.closed:
+                    dual = Search(bound, ledger, options)
+            else:
+                until = bound.work + turn
+                reason = dual.run(pause=lambda: bound.work >= until)  # noqa: B023
+                if reason is not None:
+                    return reason
 
 
 def first_incumbent(instance: Instance, ledger: Ledger, options: Options) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from threading import Lock
 
 import numpy as np
 
@@ -68,6 +69,10 @@ class DualBound:
         self.resolution = max(0.02 * allowed / instance.n_components, 1e-9)
         self.should_stop = should_stop
         self.on_root_bound = on_root_bound
+        self._only_root = False
+        self.work = 0  # (pricing node, group, coordinate) triples looked at so far
+        self._counting = Lock()
+        self._root: Lagrangian | None = None
         self.phi, self.start = features(instance, labels, seed)
         self.partition = [instance.contract(labels) == k for k in range(instance.n_components)]
         work = instance.n_groups * max(1, instance.n_features)
@@ -75,6 +80,7 @@ class DualBound:
 
     def root(self) -> Nodes:
         nodes = self.interval.root()
+        self._only_root = len(nodes) == 1
         fields = dict(nodes.fields)
         fields["multipliers"] = np.zeros((len(nodes), self.instance.n_groups))
         return Nodes(fields)
@@ -126,18 +132,15 @@ class DualBound:
             fields["bound"][0] = np.inf
         return Explored(Nodes(fields), np.array([alive]))
 
-    def _lagrangian(
-        self, nodes: Nodes, i: int, cutoff: float, at_root: bool
-    ) -> tuple[float, np.ndarray, list[np.ndarray]] | None:
-        if self.should_stop():
-            return None
-        classes = self._classes(nodes, i)
+    def _ascent(self, nodes: Nodes, i: int, cutoff: float, at_root: bool) -> Lagrangian:
+        """The ascent for one node, begun."""
         error = self.instance.error
         phi, start = self.phi, self.start
         if np.any(nodes["multipliers"][i]):
             parent = (nodes["multipliers"][i] - self.arrays.scatter[0]) / self.arrays.weight
             phi = np.column_stack([parent, phi])
             start = np.concatenate([[1.0], np.zeros(len(start))])
+        classes = self._classes(nodes, i)
         ascent = Lagrangian(
             self.pricer,
             classes,
@@ -145,15 +148,57 @@ class DualBound:
             start,
             seed=self.seed + int(nodes["depth"][i]),
             resolution=self.resolution,
+            threads=self.threads if at_root else Threads(1),
             should_stop=self.should_stop,
             report=(lambda bound: self.on_root_bound(bound - error)) if at_root else (lambda bound: None),
         )
-        iterations = ROOT_ITERATIONS if at_root else NODE_ITERATIONS
-        partition = self._admissible(classes)
-        node_limit = self.pricing_nodes if at_root else self.pricing_nodes // 10
-        result = ascent.maximise(partition, cutoff + error, iterations, node_limit)
-        labels = [self._labels(sets, nodes, i) for sets in result.partitions]
-        return result.bound - error, result.multipliers, [x for x in labels if x is not None]
+        ascent.begin(self._admissible(classes), cutoff + error, self._node_limit(at_root))
+        return ascent
+
+    def _node_limit(self, at_root: bool) -> int:
+        return self.pricing_nodes if at_root else self.pricing_nodes // 10
+
+    def advance_root(self, cutoff: float, work: float) -> bool:
+        """Work on the root's multipliers for a while; True when nothing more is to be had from them."""
+        if self._root is None:
+            explored = self._root_explored(self.root())
+            if not explored.open[0]:
+                return True
+            self._root = self._ascent(explored.nodes, 0, cutoff, at_root=True)
+        before = self._root.nodes
+        budget = max(0.0, work / (self.instance.n_groups * self.instance.n_features))
+        done = self._root.advance(cutoff + self.instance.error, ROOT_ITERATIONS, self._node_limit(True), budget)
+        self._count(self._root.nodes - before)
+        return done
+
+    def _count(self, nodes: int) -> None:
+        with self._counting:
+            self.work += nodes * self.instance.n_groups * self.instance.n_features
+
+    def _lagrangian(
+        self, nodes: Nodes, i: int, cutoff: float, at_root: bool
+    ) -> tuple[float, np.ndarray, list[np.ndarray]] | None:
+        if self.should_stop():
+            return None
+        error = self.instance.error
+        if at_root:
+            self.advance_root(cutoff, math.inf)
+            assert self._root is not None
+            ascent = self._root
+        else:
+            ascent = self._ascent(nodes, i, cutoff, at_root)
+            ascent.advance(cutoff + error, NODE_ITERATIONS, self._node_limit(at_root), 4 * self._node_limit(at_root))
+            self._count(ascent.nodes)
+        labels = [self._labels(sets, nodes, i) for sets in ascent.partitions]
+        return ascent.best - error, ascent.best_t, [x for x in labels if x is not None]
+
+    def clusterings(self) -> list[np.ndarray]:
+        """Clusterings that the root's master suggests."""
+        if self._root is None:
+            return []
+        nodes = self._root_explored(self.root()).nodes
+        labels = [self._labels(sets, nodes, 0) for sets in self._root.partitions]
+        return [x for x in labels if x is not None]
 
     def _classes(self, nodes: Nodes, i: int) -> list[PricingClass]:
         """Components with equal costs, boxes, sizes and candidates price alike."""

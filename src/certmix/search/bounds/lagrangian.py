@@ -8,29 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
 from certmix.search.bounds.master import Master
-from certmix.search.bounds.pricer import Pricer, PricingClass
+from certmix.search.bounds.pricer import Priced, Pricer, PricingClass
+from certmix.search.threads import Threads
 
 EPS = 2.220446049250313e-16
 LARGEST_RADIUS = 500.0
 LARGEST_SLACK = 10.0
 KEPT_PARTITIONS = 3
+SMALL_PRICING = 1000  # nodes; a larger pricing search is shared between threads
+NEW_STARTS = 32
 STARTS = 100  # local pricing begins at the latest so many sets
-
-
-@dataclass(frozen=True)
-class DualResult:
-    """The best bound, the multipliers behind it, and nearly disjoint (set, component) pairs that the master chose."""
-
-    bound: float
-    multipliers: np.ndarray
-    partitions: list[list[tuple[np.ndarray, int]]]
-    nodes: int
-    stalled: bool
 
 
 class Lagrangian:
@@ -48,6 +40,7 @@ class Lagrangian:
         *,
         seed: int,
         resolution: float,
+        threads: Threads,
         should_stop: Callable[[], bool],
         report: Callable[[float], None],
     ) -> None:
@@ -62,9 +55,14 @@ class Lagrangian:
         self.should_stop = should_stop
         self.report = report
         self.resolution = resolution
+        self.threads = threads
+        self.large = False
         self.nodes = 0
+        self.iterations = 0
+        self.radius, self.slack = 1.0, 0.0
         self.best = -math.inf
-        self.best_t: np.ndarray | None = None
+        self.best_t = np.zeros(len(phi))
+        self.partitions: list[list[tuple[np.ndarray, int]]] = []  # nearly disjoint (set, component) pairs
         self.seen: set[tuple[int, bytes]] = set()
         self.starts: dict[int, tuple[list[np.ndarray], list[float]]] = {i: ([], []) for i in range(len(classes))}
 
@@ -73,8 +71,8 @@ class Lagrangian:
         return np.where(self.free, raw + self.offset, 0.0)
 
     # -- pricing ---------------------------------------------------------------------------------------------------
-    def prove(self, t: np.ndarray, cutoff: float, node_limit: int) -> tuple[float, bool]:
-        """The bound that these multipliers prove, by exact pricing; True when a cheaper set than expected came up."""
+    def prove(self, t: np.ndarray, cutoff: float, node_limit: int) -> float:
+        """The bound that these multipliers prove, by exact pricing."""
         total = float(t[self.free].sum())
         rounding = 4.0 * len(t) * EPS * float(np.abs(t).sum())
         counts = [c.count for c in self.classes]
@@ -82,24 +80,49 @@ class Lagrangian:
         # What the prices would have to be, on top of what local search expects, to reach the cutoff.
         lacking = (cutoff - total + 2.0 * rounding - float(np.dot(expected, counts))) / sum(counts)
         tolerance = max(self.resolution, 1e-3 * abs(lacking)) if math.isfinite(lacking) else self.resolution
-        bounds, found = [], False
-        for i, which in enumerate(self.classes):
-            threshold = expected[i] + lacking if math.isfinite(lacking) else math.inf
-            value, best, nodes, _, means, slopes = self.pricer.exact(
-                which, t, threshold, tolerance, node_limit, expected[i]
-            )
-            self.nodes += nodes
-            bounds.append(value)
-            if best < expected[i] - 1e-9 * (1 + abs(expected[i])):
-                found = True
-            for mean, slope in zip(means, slopes, strict=True):
-                self.starts[i][0].append(mean)
-                self.starts[i][1].append(float(slope))
+        tasks = [(i, piece) for i, which in enumerate(self.classes) for piece in self._pieces(which)]
+        answers: list[Priced | None] = [None] * len(tasks)
+
+        def work(first: int, last: int) -> None:
+            for task in range(first, last):
+                i, piece = tasks[task]
+                threshold = expected[i] + lacking if math.isfinite(lacking) else math.inf
+                answers[task] = self.pricer.exact(piece, t, threshold, tolerance, node_limit, expected[i])
+
+        self.threads.over(len(tasks), work)
+        bounds = np.full(len(self.classes), math.inf)
+        nodes = 0
+        for i in range(len(self.classes)):
+            mine = [a for (j, _), a in zip(tasks, answers, strict=True) if j == i and a is not None]
+            bounds[i] = min(a.bound for a in mine)
+            nodes += sum(a.nodes for a in mine)
+            best = np.argsort(np.concatenate([a.values for a in mine]), kind="stable")[:NEW_STARTS]
+            self.starts[i][0].extend(np.concatenate([a.means for a in mine])[best])
+            self.starts[i][1].extend(np.concatenate([a.slopes for a in mine])[best].tolist())
+        self.nodes += nodes
+        self.large = nodes > SMALL_PRICING
         bound = total + float(np.dot(bounds, counts)) - rounding
         if bound > self.best:
             self.best, self.best_t = bound, t
             self.report(bound)
-        return bound, found
+        return bound
+
+    def _pieces(self, which: PricingClass) -> list[PricingClass]:
+        """The pricing problem cut along its widest coordinates, for threads to share; whole when it is small."""
+        pieces = [which]
+        if not self.large or self.threads.count == 1:
+            return pieces
+        for j in np.argsort(which.lo - which.hi)[:3]:
+            middle = 0.5 * (which.lo[j] + which.hi[j])
+            if not which.lo[j] < middle < which.hi[j]:
+                continue
+            halves = []
+            for piece in pieces:
+                low, high = piece.hi.copy(), piece.lo.copy()
+                low[j] = high[j] = middle
+                halves += [replace(piece, hi=low), replace(piece, lo=high)]
+            pieces = halves
+        return pieces
 
     def _local_value(self, i: int, t: np.ndarray) -> float:
         means, slopes = self._starting_points(i)
@@ -118,7 +141,7 @@ class Lagrangian:
         all_means = np.concatenate([np.array(means).reshape(-1, points.shape[1]), points[pick]])
         return np.clip(all_means, which.lo, which.hi), np.concatenate([slopes, extra])
 
-    def columns(self, master: Master, t: np.ndarray, sigma: np.ndarray, most: int = 40) -> int:
+    def columns(self, t: np.ndarray, sigma: np.ndarray, most: int = 40) -> int:
         """Add violated sets found by local search; returns how many."""
         added = 0
         for i, which in enumerate(self.classes):
@@ -127,10 +150,10 @@ class Lagrangian:
             slack = 1e-7 * (1 + abs(sigma[i])) if math.isfinite(sigma[i]) else 0.0
             good = np.flatnonzero(values < sigma[i] - slack)
             for row in good[np.argsort(values[good])][:most]:
-                added += self.add_set(master, i, sets[row], slopes[row])
+                added += self.add_set(i, sets[row], slopes[row])
         return added
 
-    def add_set(self, master: Master, i: int, members: np.ndarray, slope: float) -> bool:
+    def add_set(self, i: int, members: np.ndarray, slope: float) -> bool:
         key = (i, np.packbits(members).tobytes())
         if key in self.seen:
             return False
@@ -138,77 +161,76 @@ class Lagrangian:
         which = self.classes[i]
         free = members & self.free
         cost = self.pricer.full_cost(which, members) - float(self.offset[free].sum())
-        master.add(free, i, cost)
+        self.master.add(free, i, cost)
         mean = self.pricer.means_of(which, members)
         self.starts[i][0].append(mean)
         self.starts[i][1].append(float(slope))
         return True
 
     # -- the ascent ------------------------------------------------------------------------------------------------
-    def maximise(
-        self, partition: list[np.ndarray] | None, cutoff: float, iterations: int, node_limit: int
-    ) -> DualResult:
-        """Ascend until the bound reaches the cutoff, the master shows that it cannot, or the iterations run out.
-
-        A trust-region method: the master proposes multipliers near the best ones so far, exact pricing says what they
-        prove and which sets the master had overlooked; the region grows where the master's promise was kept.
-        """
-        counts = np.array([c.count for c in self.classes], dtype=float)
-        master = Master(self.phi, self.start, counts)
+    def begin(self, partition: list[np.ndarray] | None, cutoff: float, node_limit: int) -> None:
+        """Set up the master with the sets of a clustering, and prove what the starting multipliers are worth."""
+        self.master = Master(self.phi, np.array([c.count for c in self.classes], dtype=float))
         if partition is not None:
             for i, which in enumerate(self.classes):
                 for k in which.members:
                     if partition[k].any():
-                        self.add_set(master, i, partition[k], self._slope(which.component, partition[k]))
-        partitions: list[list[tuple[np.ndarray, int]]] = []
-        centre = np.concatenate([self.start, np.zeros(len(self.free))])
-        base = float(self.offset[self.free].sum())
-        t = self.multipliers(master.multipliers(centre))
+                        self.add_set(i, partition[k], self._slope(which.component, partition[k]))
+        self.centre = np.concatenate([self.start, np.zeros(len(self.free))])
+        t = self.multipliers(self.master.multipliers(self.centre))
         self.prove(t, cutoff, node_limit)
-        self.columns(master, t, np.full(len(self.classes), math.inf))
-        radius, slack, stalled = 1.0, 0.0, False
-        for _ in range(iterations):
-            if self.best >= cutoff or self.should_stop():
-                break
-            master.confine(centre, radius, slack)
-            solved = master.solve()
+        self.columns(t, np.full(len(self.classes), math.inf))
+
+    def advance(self, cutoff: float, iterations: int, node_limit: int, budget: float = math.inf) -> bool:
+        """Ascend until the bound reaches the cutoff, the master shows that it cannot, or the iterations run out.
+
+        A trust-region method: the master proposes multipliers near the best ones so far, exact pricing says what they
+        prove and which sets the master had overlooked; the region grows where the master's promise was kept.
+
+        Returns False when the budget of pricing nodes ran out first; the ascent can then be continued.
+        """
+        until = self.nodes + budget
+        base = float(self.offset[self.free].sum())
+        while self.iterations < iterations and self.best < cutoff and not self.should_stop():
+            if self.nodes >= until:
+                return False
+            self.iterations += 1
+            self.master.confine(self.centre, self.radius, self.slack)
+            solved = self.master.solve()
             if solved is None:
                 break
             value, x, sigma, duals = solved
-            value += base
-            self._collect(master, duals, partitions)
-            promised = value - self.best
+            self._collect(duals)
+            promised = value + base - self.best
             if promised <= 1e-3 * max(cutoff - self.best, 1e-9):  # nothing more to gain in this region
-                if radius < LARGEST_RADIUS:
-                    radius *= 8.0
-                elif slack < LARGEST_SLACK:
-                    slack = 10.0 * slack if slack else 0.1
-                    radius = max(slack, 1.0)
-                else:
-                    stalled = True
+                if not self._enlarge():
                     break
                 continue
             before = self.best
-            t = self.multipliers(master.multipliers(x))
+            t = self.multipliers(self.master.multipliers(x))
             self.prove(t, cutoff, node_limit)
-            added = self.columns(master, t, sigma)
+            added = self.columns(t, sigma)
             gained = self.best - before
             if gained > 0:
-                centre = x
+                self.centre = x
                 if gained > 0.5 * promised:
-                    radius = min(2.0 * radius, LARGEST_RADIUS)
+                    self.radius = min(2.0 * self.radius, LARGEST_RADIUS)
             else:
-                self.columns(master, 0.5 * (t + self.best_t), self._values(0.5 * (t + self.best_t)))
-                radius *= 0.7
-                if not added:
-                    radius *= 0.5
-        return DualResult(
-            self.best,
-            t if self.best_t is None else self.best_t,
-            partitions,
-            self.nodes,
-            stalled,
-        )
+                middle = 0.5 * (t + self.best_t)
+                self.columns(middle, self._values(middle))
+                self.radius *= 0.7 if added else 0.35
+        return True
+
+    def _enlarge(self) -> bool:
+        """Look further: a larger region, then deviations for every group. False when there is nothing left to try."""
+        if self.radius < LARGEST_RADIUS:
+            self.radius *= 8.0
+        elif self.slack < LARGEST_SLACK:
+            self.slack = 10.0 * self.slack if self.slack else 0.1
+            self.radius = max(self.slack, 1.0)
+        else:
+            return False
+        return True
 
     def _values(self, t: np.ndarray) -> np.ndarray:
         """Slightly more than the smallest reduced cost that local search finds: sets below that are worth a row."""
@@ -222,26 +244,24 @@ class Lagrangian:
         slope = (table[high] - table[low]) / max(high - low, 1)
         return float(slope) if np.isfinite(slope) else 0.0
 
-    def _collect(
-        self, master: Master, duals: np.ndarray, partitions: list[list[tuple[np.ndarray, int]]]
-    ) -> None:
+    def _collect(self, duals: np.ndarray) -> None:
         """An integral solution of the master is a clustering; its heaviest disjoint sets nearly are one."""
-        if len(duals) != master.rows:
+        sets = self.master.sets()
+        if len(duals) != len(sets):
             return
         covered = np.zeros(len(self.free), dtype=bool)
         left = [list(c.members) for c in self.classes]
         total = sum(c.count for c in self.classes)
         chosen: list[tuple[np.ndarray, int]] = []
-        sets = master.sets()
         for row in np.argsort(-duals)[: 4 * total]:
             members, i = sets[row]
             if duals[row] < 0.3 or not left[i] or np.any(members & covered):
                 continue
             covered |= members
             chosen.append((members, left[i].pop(0)))
-        if len(chosen) == total and not any(_same(chosen, other) for other in partitions):
-            partitions.append(chosen)
-            del partitions[:-KEPT_PARTITIONS]
+        if len(chosen) == total and not any(_same(chosen, other) for other in self.partitions):
+            self.partitions.append(chosen)
+            del self.partitions[:-KEPT_PARTITIONS]
 
 
 def _same(one: list[tuple[np.ndarray, int]], other: list[tuple[np.ndarray, int]]) -> bool:

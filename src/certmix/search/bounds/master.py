@@ -16,12 +16,10 @@ import numpy as np
 class Master:
     """Grows by rows (sets) and widens its boxes; warm-started by HiGHS."""
 
-    def __init__(self, phi: np.ndarray, start: np.ndarray, counts: np.ndarray) -> None:
+    def __init__(self, phi: np.ndarray, counts: np.ndarray) -> None:
         self.phi = phi
-        self.start = start
         self.n_groups, self.n_features = phi.shape
         self.counts = counts
-        self.rows = 0
         self._with_slack = False
         highs = highspy.Highs()
         highs.setOptionValue("output_flag", False)
@@ -29,8 +27,8 @@ class Master:
         highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
         self.highs = highs
         empty_i, empty_f = np.zeros(0, dtype=np.int32), np.zeros(0)
-        for j, gain in enumerate(phi.sum(axis=0)):
-            highs.addCol(float(gain), float(start[j]), float(start[j]), 0, empty_i, empty_f)
+        for gain in phi.sum(axis=0):
+            highs.addCol(float(gain), 0.0, 0.0, 0, empty_i, empty_f)
         for count in counts:
             highs.addCol(float(count), -1e7, 1e7, 0, empty_i, empty_f)
         self._sets: list[np.ndarray] = []
@@ -73,7 +71,6 @@ class Master:
         )
         self._sets.append(members)
         self._classes.append(pricing_class)
-        self.rows += 1
 
     def solve(self) -> tuple[float, np.ndarray, np.ndarray, np.ndarray] | None:
         """``(value, coefficients and deviations, sigma, dual of every set)``; None when HiGHS did not solve it."""

@@ -28,6 +28,19 @@ class PricingClass:
     hi: np.ndarray
 
 
+@dataclass(frozen=True)
+class Priced:
+    """What exact pricing proved and found; sets are rebuilt from means and slopes by :meth:`Pricer.local`."""
+
+    bound: float
+    best: float
+    nodes: int
+    complete: bool
+    values: np.ndarray
+    means: np.ndarray
+    slopes: np.ndarray
+
+
 class Pricer:
     """Exact and local pricing over one instance."""
 
@@ -60,8 +73,8 @@ class Pricer:
         node_limit: int,
         start_value: float = np.inf,
         keep: int = 32,
-    ) -> tuple[float, float, int, bool, np.ndarray, np.ndarray]:
-        """``(bound, best, nodes, complete, means, slopes)``; sets are rebuilt from means and slopes by :meth:`local`."""
+    ) -> Priced:
+        """Lower bound on the smallest reduced cost of a class, see :func:`certmix.kernels.pricing.price`."""
         points, weight, gamma, prior_mean, entropy = self._place(which)
         values, means, slopes = np.empty(keep), np.empty((keep, points.shape[1])), np.empty(keep)
         bound, best, nodes, complete = price(
@@ -90,7 +103,7 @@ class Pricer:
             slopes,
         )
         good = np.isfinite(values)
-        return bound, best, nodes, complete, means[good], slopes[good]
+        return Priced(bound, best, nodes, complete, values[good], means[good], slopes[good])
 
     def local(
         self, which: PricingClass, multipliers: np.ndarray, means: np.ndarray, slopes: np.ndarray
