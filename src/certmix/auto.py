@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 from certmix.engines import engine, why_not
+from certmix.options import Options
 from certmix.problem import Problem
 
+# The geometric bounds lose their grip as dimensions are added.
+MOST_DIMENSIONS = 5
 
-def choose(problem: Problem) -> tuple[str, str]:
+
+def choose(problem: Problem, options: Options) -> tuple[str, str]:
     """The engine for a problem and the reason.
 
-    One dimension and nothing that ties samples together: dynamic programming. A handful of samples: enumeration.
-    Otherwise the local search, which finds but does not prove.
+    - A handful of samples: ``enumerate``.
+    - One dimension and nothing that ties samples together: ``dynamic`` (exact).
+    - Up to five dimensions: ``dual``, which takes turns with ``interval``.
+    - More dimensions: ``dual`` when a time or node limit is set, since its bound may then stay weak for as long as one
+      waits; without a limit, the local search ``hard-em``, which proves nothing.
     """
     if why_not(engine("dynamic"), problem) is None:
-        return "dynamic", "one dimension: dynamic programming is exact"
+        return "dynamic", "in one dimension dynamic programming is exact"
     if why_not(engine("enumerate"), problem) is None:
         return "enumerate", f"{problem.n_samples} samples can be enumerated"
-    return "hard-em", "no certified engine takes this problem yet: local search, no proof"
+    d = problem.n_features
+    if why_not(engine("dual"), problem) is None:
+        if d <= MOST_DIMENSIONS:
+            return "dual", f"its bounds are strong in {d} dimension{'s' if d > 1 else ''}"
+        if options.time_limit is not None or options.node_limit is not None:
+            return "dual", f"it proves something in any dimension, though with {d} the bound may stay weak"
+    return (
+        "hard-em",
+        f"no engine certifies well in {d} dimensions yet: local search, no proof (a time limit asks for a bound)",
+    )

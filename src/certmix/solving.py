@@ -80,7 +80,7 @@ def solve(
 
         observers = (*observers, PlainLog())
     ledger = Ledger(problem, options.tolerances, observers)
-    chosen, reason = choose(problem) if engine == "auto" else (engine, "")
+    chosen, reason = choose(problem, options) if engine == "auto" else (engine, "")
     runner = find_engine(chosen)
     require(runner, problem)
     for observer in observers:
