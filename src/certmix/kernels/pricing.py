@@ -101,7 +101,7 @@ def price(
     stack_bound = np.empty(STACK)
     stack_from = np.empty(STACK, dtype=np.int64)
     stack_len = np.empty(STACK, dtype=np.int64)
-    stack_end = np.empty(STACK, dtype=np.int64)  # where the arena is free: a child's list may be shorter than its sibling's
+    stack_end = np.empty(STACK, dtype=np.int64)  # where the arena is free; siblings may have lists of different lengths
     # certain members: weight, sum, constant, magnitude
     stack_weight = np.empty(STACK)
     stack_total = np.empty((STACK, d))
@@ -131,10 +131,12 @@ def price(
         sure_total[j] = gamma[j] * prior_mean[j]
     length = 0
     possible = 0.0
+    farthest = 1.0  # largest coordinate: the rounding in a mean
     for g in range(N):
         square = 0.0
         for j in range(d):
             square += points[g, j] ** 2
+            farthest = max(farthest, abs(points[g, j]))
         if status[g] == 1:
             sure_weight += weight[g]
             for j in range(d):
@@ -252,7 +254,7 @@ def price(
                 if movable[g] and concave:
                     if (size_upper >= n or b + w <= size_upper) and ia + iw <= n:
                         step = entropy[ia + iw] - entropy[ia]
-                        if high_q[g] + step < -SLACK * (1.0 + abs(high_q[g]) + abs(step)):
+                        if high_q[g] + step < -SLACK * (1.0 + abs(high_q[g]) + abs(cost[g]) + abs(entropy[ia])):
                             sure_weight += w
                             square = 0.0
                             for j in range(d):
@@ -262,7 +264,7 @@ def price(
                             continue
                     if a - w >= max(size_lower, 1.0):
                         step = entropy[ib] - entropy[ib - iw]
-                        if low_q[g] + step > SLACK * (1.0 + abs(low_q[g]) + abs(step)):
+                        if low_q[g] + step > SLACK * (1.0 + abs(low_q[g]) + abs(cost[g]) + abs(entropy[ib])):
                             continue
                 arena[mine + kept] = g
                 kept += 1
@@ -333,7 +335,7 @@ def price(
                 if full <= 0 or not np.isfinite(rest):
                     continue
                 reach = np.sqrt(2.0 * rest / full + (at[j] - bar[j]) ** 2) * (1.0 + 1e-9)
-                reach += 4.0 * (N + 16) * EPS * (1.0 + abs(bar[j]))
+                reach += 4.0 * (N + 16) * EPS * (farthest + abs(bar[j]))
                 width = box_hi[j] - box_lo[j]
                 box_lo[j] = max(box_lo[j], bar[j] - reach)
                 box_hi[j] = min(box_hi[j], bar[j] + reach)

@@ -69,7 +69,8 @@ class DualBound:
         self.resolution = max(0.02 * allowed / instance.n_components, 1e-9)
         self.should_stop = should_stop
         self.on_root_bound = on_root_bound
-        self._only_root = False
+        # With several roots (one for each choice of empty components) none of them speaks for the whole problem.
+        self._only_root = len(self.interval.root()) == 1
         self.work = 0  # (pricing node, group, coordinate) triples looked at so far
         self._counting = Lock()
         self._root: Lagrangian | None = None
@@ -80,13 +81,12 @@ class DualBound:
 
     def root(self) -> Nodes:
         nodes = self.interval.root()
-        self._only_root = len(nodes) == 1
         fields = dict(nodes.fields)
         fields["multipliers"] = np.zeros((len(nodes), self.instance.n_groups))
         return Nodes(fields)
 
     def explore(self, nodes: Nodes, cutoff: float) -> Explored:
-        at_root = bool(np.all(nodes["depth"] == 0)) and len(nodes) == 1
+        at_root = self._only_root and bool(np.all(nodes["depth"] == 0))
         if at_root:
             # The interval kernel would break the symmetry between components for little gain: only propagate.
             explored = self._root_explored(nodes)
@@ -134,7 +134,7 @@ class DualBound:
 
     def _ascent(self, nodes: Nodes, i: int, cutoff: float, at_root: bool) -> Lagrangian:
         """The ascent for one node, begun."""
-        error = self.instance.error
+        shift = self._shift(nodes, i)
         phi, start = self.phi, self.start
         if np.any(nodes["multipliers"][i]):
             parent = (nodes["multipliers"][i] - self.arrays.scatter[0]) / self.arrays.weight
@@ -150,16 +150,22 @@ class DualBound:
             resolution=self.resolution,
             threads=self.threads if at_root else Threads(1),
             should_stop=self.should_stop,
-            report=(lambda bound: self.on_root_bound(bound - error)) if at_root else (lambda bound: None),
+            report=(lambda bound: self.on_root_bound(bound + shift)) if at_root else (lambda bound: None),
         )
-        ascent.begin(self._admissible(classes), cutoff + error, self._node_limit(at_root))
+        ascent.begin(self._admissible(classes), cutoff - shift, self._node_limit(at_root))
         return ascent
+
+    def _shift(self, nodes: Nodes, i: int) -> float:
+        """What is added to the multipliers' bound: rounding, and empty components, which no set is priced for."""
+        return float(self.arrays.entropy[nodes["b"][i] <= 0, 0].sum()) - self.instance.error
 
     def _node_limit(self, at_root: bool) -> int:
         return self.pricing_nodes if at_root else self.pricing_nodes // 10
 
     def advance_root(self, cutoff: float, work: float) -> bool:
         """Work on the root's multipliers for a while; True when nothing more is to be had from them."""
+        if not self._only_root:
+            return True
         if self._root is None:
             explored = self._root_explored(self.root())
             if not explored.open[0]:
@@ -180,17 +186,17 @@ class DualBound:
     ) -> tuple[float, np.ndarray, list[np.ndarray]] | None:
         if self.should_stop():
             return None
-        error = self.instance.error
+        shift = self._shift(nodes, i)
         if at_root:
             self.advance_root(cutoff, math.inf)
             assert self._root is not None
             ascent = self._root
         else:
             ascent = self._ascent(nodes, i, cutoff, at_root)
-            ascent.advance(cutoff + error, NODE_ITERATIONS, self._node_limit(at_root), 4 * self._node_limit(at_root))
+            ascent.advance(cutoff - shift, NODE_ITERATIONS, self._node_limit(at_root), 4 * self._node_limit(at_root))
             self._count(ascent.nodes)
         labels = [self._labels(sets, nodes, i) for sets in ascent.partitions]
-        return ascent.best - error, ascent.best_t, [x for x in labels if x is not None]
+        return ascent.best + shift, ascent.best_t, [x for x in labels if x is not None]
 
     def clusterings(self) -> list[np.ndarray]:
         """Clusterings that the root's master suggests."""
