@@ -45,7 +45,7 @@ _PLACES = {
     "enumerate": "certmix.exact.enumeration:Enumeration",
     "interval": "certmix.search.engines:IntervalEngine",
     "dual": "certmix.search.engines:DualEngine",
-    "hard-em": "certmix.local.engine:HardEM",
+    "hard-em": "certmix.local.hard_em_engine:HardEMEngine",
     "kmeans": "certmix.local.engine:KMeansStart",
     "em": "certmix.local.engine:SoftEM",
     "variational": "certmix.local.engine:VariationalEM",

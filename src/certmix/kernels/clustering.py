@@ -1,0 +1,234 @@
+"""Clusters as running statistics: costs, exact cost changes of a single move, and the classification EM step.
+
+Component k with ``size`` samples and prior precision ``gamma`` has, in coordinate j, the *mass* ``size +
+gamma_j`` and the *centre* ``(sum_g w_g x_gj + gamma_j m_j) / mass``, the mean that would be best without a
+box; the best mean is the centre clipped to the box. All changes are written in terms of mass and centre,
+never as differences of sums of squares, so that they keep their digits for data far from the origin.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+# What stands where in ``Model.region`` …
+PRIOR_WEIGHT, PRIOR_MEAN, LOWER, UPPER = 0, 1, 2, 3
+# … and the kinds of links in ``Model.links``.
+CONFLICT, IMPLIES, IMPLIED, COUNT = 0, 1, 2, 3
+
+
+class Model(NamedTuple):
+    """An instance as the local search reads it: C coordinate systems, K components, N groups, d features.
+
+    Few and packed arrays, because compiling takes time for every array that is passed on.
+    """
+
+    points: np.ndarray  # (C, N, d)
+    scatter: np.ndarray  # (C, N)
+    weight: np.ndarray  # (N,) int
+    region: np.ndarray  # (4, K, d) prior precision and mean, lower and upper end of the box on the means
+    entropy: np.ndarray  # (K, n + 1)
+    allowed: np.ndarray  # (N, K) bool
+    limits: np.ndarray  # (2, K) int: smallest and largest size
+    classes: np.ndarray  # (K,) interchangeable components have equal numbers
+    link_start: np.ndarray  # (N + 1,) the links of group g are links[link_start[g]:link_start[g + 1]]
+    links: np.ndarray  # (., 3): CONFLICT, other, 0; IMPLIES, follower, component (-1: any); IMPLIED, leader,
+    #                           component; COUNT, row, coefficient
+    rows: np.ndarray  # (R, 3) counts: component, least, most
+    single: np.ndarray  # (N,) bool: in no conflict and no implication
+    penalty: float  # price of a centre outside the box; 1 where the mean may be clipped
+    plain: bool  # neither prior nor box on the means
+    coupled: bool  # conflicts, implications or counts
+
+
+class State(NamedTuple):
+    """A clustering and its statistics, changed in place, with room for compound moves."""
+
+    label: np.ndarray  # (N,)
+    size: np.ndarray  # (K,) samples
+    centre: np.ndarray  # (K, d)
+    tally: np.ndarray  # (R,) left-hand sides of the counts
+    pending: np.ndarray  # (N,) target of a group in a compound move, -1 outside it
+    moved: np.ndarray  # (N,) groups of a compound move
+
+
+@njit(cache=True, nogil=True)
+def accumulate(model, label, size, centre, tally):
+    """Statistics of a clustering from scratch."""
+    K, d = centre.shape
+    points, weight, region, links, rows = model.points, model.weight, model.region, model.links, model.rows
+    own = points.shape[0] > 1
+    for r in range(tally.shape[0]):
+        tally[r] = 0
+    for k in range(K):
+        size[k] = 0
+        for j in range(d):
+            centre[k, j] = region[PRIOR_WEIGHT, k, j] * region[PRIOR_MEAN, k, j]
+    for g in range(label.shape[0]):
+        k = label[g]
+        c = k if own else 0
+        w = weight[g]
+        size[k] += w
+        for j in range(d):
+            centre[k, j] += w * points[c, g, j]
+        for p in range(model.link_start[g], model.link_start[g + 1]):
+            if links[p, 0] == COUNT and rows[links[p, 1], 0] == k:
+                tally[links[p, 1]] += links[p, 2]
+    for k in range(K):
+        for j in range(d):
+            mass = size[k] + region[PRIOR_WEIGHT, k, j]
+            centre[k, j] = centre[k, j] / mass if mass > 0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def excess(region, penalty, k, j, at):
+    """Squared distance from a centre to the box, times the penalty."""
+    if at < region[LOWER, k, j]:
+        gap = region[LOWER, k, j] - at
+    elif at > region[UPPER, k, j]:
+        gap = at - region[UPPER, k, j]
+    else:
+        return 0.0
+    return penalty * gap * gap
+
+
+@njit(cache=True, nogil=True)
+def square(points, c, g, centre, k):
+    """Squared distance from group g to a centre."""
+    total = 0.0
+    for j in range(centre.shape[1]):
+        gap = points[c, g, j] - centre[k, j]
+        total += gap * gap
+    return total
+
+
+@njit(cache=True, nogil=True)
+def clustering_cost(model, label, size, centre):
+    """Cost of a clustering whose statistics are fresh: ``sum_k c_k(S_k)``, in two passes over the data."""
+    K, d = centre.shape
+    own = model.points.shape[0] > 1
+    region, penalty = model.region, model.penalty
+    total = 0.0
+    for k in range(K):
+        total += model.entropy[k, size[k]]
+        if model.plain:
+            continue
+        for j in range(d):
+            mass = size[k] + region[PRIOR_WEIGHT, k, j]
+            if mass > 0:
+                gap = centre[k, j] - region[PRIOR_MEAN, k, j]
+                total += 0.5 * (
+                    region[PRIOR_WEIGHT, k, j] * gap * gap
+                    + mass * excess(region, penalty, k, j, centre[k, j])
+                )
+    for g in range(label.shape[0]):
+        k = label[g]
+        c = k if own else 0
+        total += model.scatter[c, g] + 0.5 * model.weight[g] * square(model.points, c, g, centre, k)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def cluster_cost(model, k, size, total, half_square):
+    """Cost ``c_k(S)`` from sufficient statistics.
+
+    ``size`` samples, ``total = sum_g w_g x_g`` and ``half_square = sum_g [scatter_g + w_g/2 |x_g|^2]``.
+    """
+    region = model.region
+    cost = model.entropy[k, size] + half_square
+    for j in range(total.shape[0]):
+        gamma = region[PRIOR_WEIGHT, k, j]
+        mass = size + gamma
+        if mass > 0:
+            right = total[j] + gamma * region[PRIOR_MEAN, k, j]
+            cost += 0.5 * (gamma * region[PRIOR_MEAN, k, j] ** 2 - right * right / mass)
+            cost += 0.5 * mass * excess(region, model.penalty, k, j, right / mass)
+    return cost
+
+
+# The next two are called for every group and component of every sweep. They take arrays, not the model:
+# numba counts references whenever it takes an array out of a tuple, and that would be most of the work.
+@njit(cache=True, nogil=True)
+def insertion(points, region, penalty, c, g, w, m, centre, k):
+    """Change of the quadratic cost of component k (m samples) when group g of weight w joins; scatter aside.
+
+    Without box and prior ``1/2 m w / (m + w) |x_g - centre|^2``.
+    """
+    change = 0.0
+    for j in range(centre.shape[1]):
+        x = points[c, g, j]
+        mass = m + region[PRIOR_WEIGHT, k, j]
+        if mass > 0:
+            gap = x - centre[k, j]
+            change += 0.5 * mass * w / (mass + w) * gap * gap
+            after = centre[k, j] + w * gap / (mass + w)
+            change += 0.5 * (mass + w) * excess(region, penalty, k, j, after)
+            change -= 0.5 * mass * excess(region, penalty, k, j, centre[k, j])
+        else:
+            change += 0.5 * w * excess(region, penalty, k, j, x)
+    return change
+
+
+@njit(cache=True, nogil=True)
+def removal(points, region, penalty, c, g, w, m, centre, k):
+    """Change of the quadratic cost of component k (m samples) when its group g leaves; scatter aside.
+
+    Without box and prior ``-1/2 m w / (m - w) |x_g - centre|^2``, or 0 for the last group.
+    """
+    change = 0.0
+    for j in range(centre.shape[1]):
+        x = points[c, g, j]
+        mass = m + region[PRIOR_WEIGHT, k, j]
+        rest = mass - w
+        if m > w or region[PRIOR_WEIGHT, k, j] > 0:
+            gap = x - centre[k, j]
+            change -= 0.5 * mass * w / rest * gap * gap
+            after = centre[k, j] - w * gap / rest
+            change += 0.5 * rest * excess(region, penalty, k, j, after)
+            change -= 0.5 * mass * excess(region, penalty, k, j, centre[k, j])
+        else:
+            change -= 0.5 * w * excess(region, penalty, k, j, x)
+    return change
+
+
+@njit(cache=True, nogil=True)
+def slope(model, k, size):
+    """Price of one more sample in component k: the middle of the entropy's forward and backward difference.
+
+    Where the table is concave this is a supergradient, so a classification step never raises the cost.
+    """
+    table = model.entropy[k]
+    n = table.shape[0] - 1
+    up = table[size + 1] - table[size] if size < n else np.inf
+    down = table[size] - table[size - 1] if size > 0 else np.inf
+    if not np.isfinite(up):
+        up = down
+    if not np.isfinite(down):
+        down = up
+    return 0.5 * (up + down) if np.isfinite(up) else 0.0
+
+
+@njit(cache=True, nogil=True)
+def parameters(model, size, centre, mean, price):
+    """Best means (clipped centres) and prices of a sample in every component."""
+    for k in range(centre.shape[0]):
+        price[k] = slope(model, k, size[k])
+        for j in range(centre.shape[1]):
+            mean[k, j] = min(max(centre[k, j], model.region[LOWER, k, j]), model.region[UPPER, k, j])
+
+
+@njit(cache=True, nogil=True)
+def linear_costs(model, mean, price):
+    """``costs[g, k] = scatter + w (1/2 |x_g - mean_k|^2 + price_k)``: what an assignment step minimises."""
+    N = model.weight.shape[0]
+    K = mean.shape[0]
+    own = model.points.shape[0] > 1
+    costs = np.empty((N, K))
+    for g in range(N):
+        for k in range(K):
+            c = k if own else 0
+            costs[g, k] = model.scatter[c, g]
+            costs[g, k] += model.weight[g] * (0.5 * square(model.points, c, g, mean, k) + price[k])
+    return costs

@@ -1,0 +1,188 @@
+"""The assignment step of hard EM, exact under every side constraint.
+
+Minimise ``sum_g costs[g, label_g]`` over the labels that an instance allows. The work is done by the
+weakest tool that is enough: the cheapest component of every group; an integer program for each connected
+set of groups whose constraints that violates; a minimum-cost flow when only size limits bind and all groups
+weigh the same; one integer program for the rest, made small by reduced costs. Each layer solves a
+relaxation of the next, so the first feasible answer is optimal.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from certmix.local.programs import Program, special_groups
+from certmix.presolve.instance import Instance
+from certmix.problem.rules import ALL
+
+# Below this many groups the integer program is small enough as it is.
+_SMALL = 3000
+
+
+def assign(instance: Instance, costs: np.ndarray, *, time_limit: float | None = None) -> np.ndarray | None:
+    """Cheapest labels of the groups under all constraints of the instance; None when there are none.
+
+    Parameters
+    ----------
+    instance : Instance
+    costs : ndarray of shape (N, K)
+        Cost of every group in every component, with the group's weight in it.
+    time_limit : float, optional
+        Seconds for an integer program; the best feasible labels it had count, and None if there were none.
+    """
+    return Assigner(instance, time_limit=time_limit)(costs)
+
+
+def satisfies(instance: Instance, labels: np.ndarray) -> bool:
+    """Whether labels of the groups satisfy every constraint of the instance."""
+    return _sizes_hold(instance, labels) and bool(
+        instance.allowed[np.arange(len(labels)), labels].all() and not len(_violated(instance, labels))
+    )
+
+
+class Assigner:
+    """:func:`assign` for one instance, with what does not depend on the costs worked out once."""
+
+    def __init__(self, instance: Instance, *, time_limit: float | None = None) -> None:
+        self.instance = instance
+        self.time_limit = time_limit
+        self.sets = _connected_sets(instance)
+        self.programs: dict[int, Program] = {}
+        self.special = special_groups(instance)
+        weight = instance.weight
+        self.unit = int(weight[0]) if np.all(weight == weight[0]) else 0
+        self.possible = not instance.groups.contradiction and bool(instance.allowed.any(axis=1).all())
+
+    def __call__(self, costs: np.ndarray) -> np.ndarray | None:
+        instance = self.instance
+        if not self.possible:
+            return None
+        costs = np.where(instance.allowed, costs, np.inf)
+        labels = self._without_sizes(costs)
+        if labels is not None and not _sizes_hold(instance, labels):
+            labels = self._flow(costs) if self.unit and not instance.coupled else self._mixed(costs)
+        return labels if labels is not None and satisfies(instance, labels) else None
+
+    def _without_sizes(self, costs: np.ndarray) -> np.ndarray | None:
+        """The cheapest labels, size limits aside; each violated connected set by its own program."""
+        labels = np.asarray(np.argmin(costs, axis=1), dtype=np.int64)
+        if not self.instance.coupled:
+            return labels
+        for s in np.unique(self.sets[_violated(self.instance, labels)]):
+            if int(s) not in self.programs:
+                self.programs[int(s)] = Program(self.instance, np.flatnonzero(self.sets == s))
+            program = self.programs[int(s)]
+            found = program.solve(costs[program.members], self.time_limit)
+            if found is None:
+                return None
+            labels[program.members] = found
+        return labels
+
+    def _flow(self, costs: np.ndarray) -> np.ndarray | None:
+        from certmix.kernels.flow import balanced_assignment
+
+        lower, upper = -(-self.instance.size_lower // self.unit), self.instance.size_upper // self.unit
+        labels, met, _ = balanced_assignment(np.ascontiguousarray(costs), lower, upper)
+        return np.asarray(labels) if met else None
+
+    def _mixed(self, costs: np.ndarray) -> np.ndarray | None:
+        """Size limits together with coupling constraints or unequal weights.
+
+        For any prices v, ``sum_g min_k (costs - w v)_gk + sum_k (v_k^+ lower_k - v_k^- upper_k)`` is a
+        lower bound, with the coupling constraints kept in the minimum. Prices come from the flow of the
+        ordinary groups given the special ones, which also gives an upper bound; a component whose reduced
+        cost exceeds the gap is closed to a group.
+        """
+        instance = self.instance
+        members = np.arange(instance.n_groups)
+        ordinary = np.flatnonzero(~self.special)
+        limits = instance.size_lower, instance.size_upper
+        if len(ordinary) < _SMALL:
+            return Program(instance, members, size_limits=limits).solve(costs, self.time_limit)
+        best, upper, lower, reduced = self._bracket(costs, ordinary)
+        value = abs(upper) if np.isfinite(upper) else 1.0
+        if upper - lower <= 1e-12 * (1 + value):
+            return best
+        allowed = instance.allowed.copy()
+        slack = reduced - reduced.min(axis=1, keepdims=True)
+        allowed[ordinary] &= slack[ordinary] <= upper - lower + 1e-9 * (1 + value)
+        settled = ~self.special & (allowed.sum(axis=1) == 1)
+        labels = np.argmax(allowed, axis=1)
+        used = np.bincount(labels[settled], instance.weight[settled], minlength=instance.n_components)
+        rest = np.flatnonzero(~settled)
+        program = Program(
+            instance, rest, allowed=allowed[rest], size_limits=(limits[0] - used, limits[1] - used)
+        )
+        found = program.solve(costs[rest], self.time_limit)
+        if found is None:
+            return best
+        labels[rest] = found
+        return labels
+
+    def _bracket(
+        self, costs: np.ndarray, ordinary: np.ndarray
+    ) -> tuple[np.ndarray | None, float, float, np.ndarray]:
+        """Feasible labels and their cost, a lower bound, and the reduced costs that prove it."""
+        from certmix.kernels.flow import balanced_assignment
+
+        instance, K = self.instance, self.instance.n_components
+        special = np.flatnonzero(self.special)
+        every = np.arange(instance.n_groups)
+        best, upper, lower, proof = None, np.inf, -np.inf, costs
+        price = np.zeros(K)
+        for _ in range(6):
+            reduced = costs - instance.weight[:, None] * price
+            labels = self._without_sizes(reduced)
+            if labels is None:
+                break
+            bound = reduced[every, labels].sum()
+            bound += float(
+                np.where(price > 0, price * instance.size_lower, price * instance.size_upper).sum()
+            )
+            if bound > lower:
+                lower, proof = float(bound), reduced
+            used = np.bincount(labels[special], instance.weight[special], minlength=K).astype(np.int64)
+            if np.any(used > instance.size_upper):
+                break
+            least = np.maximum(instance.size_lower - used, 0)
+            part, met, price = balanced_assignment(
+                np.ascontiguousarray(costs[ordinary]), least, instance.size_upper - used
+            )
+            if not met:
+                break
+            labels[ordinary] = part
+            value = float(costs[every, labels].sum())
+            if not value < upper:
+                break
+            best, upper = labels, value
+        return best, upper, lower, proof
+
+
+def _sizes_hold(instance: Instance, labels: np.ndarray) -> bool:
+    sizes = np.bincount(labels, instance.weight, minlength=instance.n_components)
+    return bool(np.all(sizes >= instance.size_lower) and np.all(sizes <= instance.size_upper))
+
+
+def _violated(instance: Instance, labels: np.ndarray) -> np.ndarray:
+    """One group of every violated conflict, implication and count."""
+    a, b = instance.conflicts.T
+    found = [a[labels[a] == labels[b]]]
+    group, then, k = instance.implications.T
+    found.append(group[((k == ALL) | (labels[group] == k)) & (labels[group] != labels[then])])
+    for row in instance.counts:
+        count = int(row.coefficient[labels[row.groups] == row.component].sum())
+        if not row.low <= count <= row.high:
+            found.append(row.groups[:1])
+    return np.concatenate(found)
+
+
+def _connected_sets(instance: Instance) -> np.ndarray:
+    """For every group, the number of the connected set that conflicts, implications and counts put it in."""
+    edges = [instance.conflicts, instance.implications[:, :2]]
+    edges += [np.column_stack([np.full(len(r.groups), r.groups[0]), r.groups]) for r in instance.counts]
+    pairs = np.concatenate(edges)
+    N = instance.n_groups
+    graph = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(N, N))
+    return np.asarray(connected_components(graph, directed=False)[1])

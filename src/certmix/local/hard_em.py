@@ -1,0 +1,278 @@
+"""Hard EM (classification EM) with local search and restarts: the incumbent heuristic of every engine.
+
+One restart makes a start, descends to a local optimum and then perturbs it (a component is put elsewhere,
+two components trade members, a few groups are moved at random) for as long as that helps; moving one
+component is far stronger than starting all of them afresh. Starts under coupling constraints and size
+limits come from the exact assignment step.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from certmix.errors import InputError
+from certmix.kernels.clustering import Model, State, linear_costs
+from certmix.kernels.moves import hartigan, lloyd, refresh
+from certmix.kernels.restarts import explore, seed_means, seed_prices
+from certmix.local.assignment import satisfies
+from certmix.local.moves import LocalSearch, binding
+from certmix.local.subsample import sampled_model
+from certmix.presolve.instance import Instance
+
+# Above this many groups the restarts run on a sample of them.
+LARGE = 10_000
+_SAMPLE = 4_000
+# Clusterings that are rescored and polished when the instance's cost is only a bound on the objective.
+_POOL = 8
+
+Callback = Callable[[np.ndarray, float], None]
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best clustering of a run.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (N,)
+        Labels of the instance's groups; ``instance.expand(labels)`` gives those of the samples.
+    value : float
+        Objective by the one evaluator.
+    restarts : int
+        How many starts were made.
+    complete : bool
+        False when the time limit cut the run short.
+    """
+
+    labels: np.ndarray
+    value: float
+    restarts: int
+    complete: bool
+
+
+def hard_em(
+    instance: Instance,
+    *,
+    restarts: int | None = None,
+    seed: int = 0,
+    time_limit: float | None = None,
+    start: np.ndarray | None = None,
+    callback: Callback | None = None,
+    heartbeat: Callable[[], None] = lambda: None,
+    search: LocalSearch | None = None,
+) -> Found | None:
+    """Search for a good clustering of an instance; no proof.
+
+    Parameters
+    ----------
+    instance : Instance
+    restarts : int, optional
+        Number of starts, see :func:`default_restarts`.
+    seed : int
+        The same seed gives the same answer, unless a time limit cuts the run short.
+    time_limit : float, optional
+        Seconds. At least one start is made.
+    start : array of n labels, optional
+        A clustering of the samples that satisfies every constraint, tried first.
+    callback : callable, optional
+        Called with the labels of the groups and the objective at every improvement.
+    heartbeat : callable, optional
+        Called after every start.
+    search : LocalSearch, optional
+        One that exists already for this instance.
+
+    Returns
+    -------
+    Found or None
+        None when no clustering that satisfies every constraint was found.
+    """
+    run = _Run(
+        instance,
+        search or LocalSearch(instance, time_limit=time_limit),
+        seed,
+        time_limit,
+        callback,
+        heartbeat,
+    )
+    if start is not None:
+        run.take_start(np.asarray(start))
+    count = default_restarts(instance) if restarts is None else restarts
+    done = run.large(count) if instance.n_groups > LARGE else run.small(count)
+    return run.finish(done, done >= count)
+
+
+def default_restarts(instance: Instance) -> int:
+    """As many as take a fraction of a second where that is possible: from 2 for many groups to 16 for few."""
+    if instance.n_groups > LARGE:
+        return 4 if instance.n_groups < 10 * LARGE else 2
+    work = instance.n_groups * instance.n_components * (instance.n_features + 2) * _patience(instance)
+    return int(np.clip(4e6 / work, 2, 16))
+
+
+def _patience(instance: Instance) -> int:
+    """Perturbations in a row that may fail before a restart ends."""
+    return 16 + 4 * instance.n_components
+
+
+class _Run:
+    """One run: the generator's state, the clock and the best so far."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        search: LocalSearch,
+        seed: int,
+        time_limit: float | None,
+        callback: Callback | None,
+        heartbeat: Callable[[], None],
+    ) -> None:
+        self.instance = instance
+        self.search = search
+        self.callback = callback
+        self.heartbeat = heartbeat
+        self.rng = np.array([np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]], dtype=np.uint64)
+        self.deadline = np.inf if time_limit is None else time.perf_counter() + time_limit
+        self.labels: np.ndarray | None = None
+        self.cost = np.inf
+        self.value = np.inf
+        self.pool: dict[bytes, tuple[float, np.ndarray]] = {}
+        self.patience = _patience(instance)
+
+    @property
+    def late(self) -> bool:
+        return time.perf_counter() > self.deadline
+
+    def take_start(self, labels: np.ndarray) -> None:
+        labels = self.instance.problem.objective.checked_labels(labels)
+        groups = self.instance.contract(labels)
+        if not np.array_equal(self.instance.expand(groups), labels) or not satisfies(self.instance, groups):
+            raise InputError("the clustering given as start violates a constraint")
+        self.record(groups, self.search.load(groups))
+
+    # -- restarts --------------------------------------------------------------------------------------------
+    def small(self, count: int) -> int:
+        """Restarts on all groups; returns how many were made."""
+        search, tied = self.search, binding(self.instance)
+        base = self.labels
+        for r in range(count):
+            if r and self.late:
+                return r
+            kind = 0 if r == 0 and self.labels is not None else (1, 1, 2, 3)[r % 4]
+            if kind and (tied or base is None):
+                labels = self.exact_start(kind)
+                base = labels if base is None else base
+                if base is None:
+                    return r
+                kind = kind if labels is None or not tied else 0
+                search.load(base if labels is None else labels)
+            else:
+                search.load(base)  # type: ignore[arg-type]
+            cost = self.explore(search.model, search.state, kind, self.patience, search.swap_limit)
+            labels = search.state.label.copy()
+            if tied:
+                labels, cost = search.improve(labels, deep=False)
+            self.record(labels, cost)
+            if not self.instance.exact and self.labels is not None:
+                search.adapt(self.labels)
+            self.heartbeat()
+        return count
+
+    def explore(self, model: Model, state: State, kind: int, patience: int, limit: int) -> float:
+        """One compiled restart, in short steps so that the clock and Ctrl-C are heard."""
+        mean, price = self.search.mean, self.search.price
+        trials = max(1, int(1e6 / (model.points.shape[1] * mean.size)))
+        failures = np.zeros(1, dtype=np.int64)
+        while True:
+            cost = explore(model, state, self.rng, mean, price, kind, patience, limit, trials, failures)
+            if failures[0] < 0 or self.late:
+                return float(cost)
+            kind = -1
+
+    def exact_start(self, kind: int) -> np.ndarray | None:
+        """The best assignment to random means under every constraint."""
+        search = self.search
+        seed_means(search.model, self.rng, kind != 2, search.mean)
+        seed_prices(search.model, self.rng, kind != 3, search.price)
+        return search.assigner(linear_costs(search.model, search.mean, search.price))
+
+    def large(self, count: int) -> int:
+        """Restarts on samples of the groups; the means of each are carried over to all of them."""
+        search = self.search
+        done = 0
+        for r in range(count):
+            if r and self.late:
+                break
+            small = sampled_model(search.model, self.rng, _SAMPLE)
+            self.explore(small.model, small.state, 1 + r % 3, self.patience // 2, _SAMPLE)
+            small.parameters(search.mean, search.price)
+            labels = search.assigner(linear_costs(search.model, search.mean, search.price))
+            if labels is None:
+                break
+            self.record(*self.descend(labels))
+            done += 1
+            self.heartbeat()
+        return done
+
+    def descend(self, labels: np.ndarray) -> tuple[np.ndarray, float]:
+        """Classification EM and single moves, in short compiled steps."""
+        search = self.search
+        cost = search.load(labels)
+        if binding(self.instance):
+            while not self.late and search.descend(
+                search.state.label.copy(), search.load(search.state.label), 3
+            ):
+                pass
+        for _ in range(40):
+            if self.late or lloyd(search.model, search.state, search.mean, search.price, 5) < 5:
+                break
+        for _ in range(40):
+            if self.late or hartigan(search.model, search.state, 3) == 0:
+                break
+        found = float(refresh(search.model, search.state))
+        return (search.state.label.copy(), found) if found <= cost else (labels, cost)
+
+    # -- bookkeeping -----------------------------------------------------------------------------------------
+    def record(self, labels: np.ndarray, cost: float) -> None:
+        """Score a clustering by the evaluator if it may be the best."""
+        if self.instance.exact and not cost < self.cost - 1e-12 * (1 + abs(cost)):
+            return
+        if self.instance.exact:
+            self.cost = cost
+        elif labels.tobytes() in self.pool:
+            return
+        outside, value = self.search.merit(labels)
+        if not self.instance.exact:
+            self.pool[labels.tobytes()] = (outside + cost if outside else value, labels)
+        self.offer(labels, value)
+
+    def offer(self, labels: np.ndarray, value: float) -> None:
+        if value < self.value or (self.labels is None and np.isfinite(value)):
+            self.labels, self.value = labels.copy(), value
+            if self.callback is not None:
+                self.callback(self.labels, value)
+
+    def finish(self, restarts: int, complete: bool) -> Found | None:
+        if self.pool:
+            self.polish()
+        if self.labels is None:
+            return None
+        return Found(self.labels, self.value, restarts, complete)
+
+    def polish(self) -> None:
+        """Polish the best few, then some fresh starts, by the evaluator: it sees what the cost does not."""
+        budget = int(np.clip(4e5 / self.instance.n_samples, 20, 4000))
+        for _, labels in sorted(self.pool.values(), key=lambda item: item[0])[:_POOL]:
+            if self.late or budget <= 0:
+                return
+            labels, value, budget = self.search.polish(labels, budget)
+            self.offer(labels, value)
+        for r in range(2 * _POOL):
+            fresh = self.exact_start(1 + r % 3)
+            if self.late or budget <= 0 or fresh is None:
+                return
+            labels, value, budget = self.search.polish(fresh, budget)
+            self.offer(labels, value)

@@ -1,0 +1,258 @@
+"""Local search on an instance: compiled on its cost, slower on the objective where the two differ."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from certmix.errors import InfeasibleError
+from certmix.kernels.clustering import (
+    CONFLICT,
+    COUNT,
+    IMPLIED,
+    IMPLIES,
+    Model,
+    State,
+    linear_costs,
+    parameters,
+)
+from certmix.kernels.moves import refresh
+from certmix.kernels.restarts import settle
+from certmix.local.assignment import Assigner, satisfies
+from certmix.presolve.instance import Instance
+from certmix.presolve.tables import entropy_tables
+from certmix.problem.objective import water_fill
+
+# How dear a centre outside its box is when the mean must be the cluster's mean (then the box is a hard
+# constraint).
+_TIED_PENALTY = 100.0
+# Pairs of groups tried for a swap between two components.
+_SWAP_LIMIT = 20_000
+
+
+class LocalSearch:
+    """Improves clusterings of one instance. Labels are those of groups; they must satisfy every constraint.
+
+    Parameters
+    ----------
+    instance : Instance
+    time_limit : float, optional
+        Seconds for one integer program of the exact assignment step.
+    """
+
+    def __init__(self, instance: Instance, *, time_limit: float | None = None) -> None:
+        self.instance = instance
+        self.assigner = Assigner(instance, time_limit=time_limit)
+        self.model = search_model(instance)
+        N, K, d = instance.n_groups, instance.n_components, instance.n_features
+        self.state = State(
+            label=np.zeros(N, dtype=np.int64),
+            size=np.zeros(K, dtype=np.int64),
+            centre=np.zeros((K, d)),
+            tally=np.zeros(len(instance.counts), dtype=np.int64),
+            pending=np.full(N, -1, dtype=np.int64),
+            moved=np.zeros(N, dtype=np.int64),
+        )
+        self.mean = np.zeros((K, d))
+        self.price = np.zeros(K)
+        self.swap_limit = _SWAP_LIMIT
+
+    def load(self, labels: np.ndarray) -> float:
+        """Take over labels; returns their cost in the instance."""
+        self.state.label[:] = labels
+        return float(refresh(self.model, self.state))
+
+    def improve(
+        self, labels: np.ndarray, *, deep: bool = True, exact: bool | None = None
+    ) -> tuple[np.ndarray, float]:
+        """A local optimum below the given labels, and its cost in the instance.
+
+        ``exact`` adds the exact assignment step; by default where constraints tie groups together.
+        """
+        exact = binding(self.instance) if exact is None else exact
+        cost = self.load(labels)
+        kept = self.state.label.copy()
+        while True:
+            found = float(settle(self.model, self.state, self.mean, self.price, deep, self.swap_limit))
+            if found < cost - 1e-12 * (1 + abs(cost)):
+                cost = found
+                kept[:] = self.state.label
+            if not exact or not self.descend(kept, cost):
+                return kept, cost
+
+    def descend(self, labels: np.ndarray, cost: float, steps: int = 50) -> bool:
+        """Exact classification EM from labels of that cost; True if better ones are now in the state."""
+        self.load(labels)
+        better = False
+        for _ in range(steps):
+            parameters(self.model, self.state.size, self.state.centre, self.mean, self.price)
+            found = self.assigner(linear_costs(self.model, self.mean, self.price))
+            if found is None:
+                break
+            new = self.load(found)
+            if not new < cost - 1e-10 * (1 + abs(cost)):
+                break
+            labels, cost, better = found, new, True
+        self.load(labels)
+        return better
+
+    def from_means(
+        self, means: np.ndarray, prices: np.ndarray | None = None
+    ) -> tuple[np.ndarray, float] | None:
+        """The local optimum below the best assignment to means in whitened coordinates; None without one.
+
+        ``prices`` is what a sample costs in every component beside its distance, ``-log pi_k``; default:
+        equal.
+        """
+        price = (
+            np.zeros(self.instance.n_components) if prices is None else np.asarray(prices, dtype=np.float64)
+        )
+        mean = np.ascontiguousarray(means, dtype=np.float64)
+        labels = self.assigner(linear_costs(self.model, mean, price))
+        return None if labels is None else self.improve(labels)
+
+    def polish(self, labels: np.ndarray, budget: int) -> tuple[np.ndarray, float, int]:
+        """Single moves and swaps by the one evaluator, where the cost is only a bound on the objective.
+
+        Labels whose mean leaves its box although it may not are compared by how far it does, so that the
+        search finds its way into the box. Makes at most ``budget`` evaluations and returns how many are
+        left.
+        """
+        best = labels.copy()
+        merit = self.merit(best)
+        N, K = self.instance.allowed.shape
+        improved = True
+        while improved and budget > 0:
+            improved = False
+            for trial in _neighbours(best, N, K):
+                if not satisfies(self.instance, trial):
+                    continue
+                budget -= 1
+                found = self.merit(trial)
+                if found < (merit[0], merit[1] - 1e-12 * (1 + abs(merit[1]))):
+                    best, merit, improved = trial.copy(), found, True
+                    break
+                if budget <= 0:
+                    break
+        return best, merit[1], budget
+
+    def merit(self, labels: np.ndarray) -> tuple[float, float]:
+        """How far labels are from being possible (0: they are), and their objective."""
+        problem = self.instance.problem
+        samples = self.instance.expand(labels)
+        try:
+            return 0.0, float(problem.objective.best(samples).value)
+        except InfeasibleError:
+            outside = 0.0
+            for k in range(problem.n_components):
+                rows = samples == k
+                if rows.any():
+                    mean = problem.data[rows].mean(axis=0)
+                    gap = np.maximum(problem.mean_lower[k] - mean, 0) + np.maximum(
+                        mean - problem.mean_upper[k], 0
+                    )
+                    outside += float(gap @ gap)
+            return max(outside, 5e-324), math.inf
+
+    def adapt(self, labels: np.ndarray) -> None:
+        """With bounds on the weights, make the cost exact at these labels' sizes, a lower bound elsewhere."""
+        problem = self.instance.problem
+        if not problem.has_weight_box or "weights" in problem.estimators:
+            return
+        power = (
+            np.bincount(self.instance.expand(labels), minlength=problem.n_components)
+            + problem.prior.alpha
+            - 1.0
+        )
+        weights = water_fill(power, problem.weight_lower, problem.weight_upper)
+        inside = (
+            (weights > problem.weight_lower * (1 + 1e-9))
+            & (weights < problem.weight_upper * (1 - 1e-9))
+            & (power > 0)
+        )
+        if inside.any():
+            level = float(power[inside].sum() / weights[inside].sum())
+            self.model = self.model._replace(entropy=np.array(entropy_tables(problem, level)[0]))
+
+
+def _neighbours(labels: np.ndarray, N: int, K: int):  # type: ignore[no-untyped-def]
+    """Every single move, then every swap; each trial is only valid until the next."""
+    trial = labels.copy()
+    for g in range(N):
+        for k in range(K):
+            if k != labels[g]:
+                trial[g] = k
+                yield trial
+        trial[g] = labels[g]
+    for g in range(N):
+        for h in range(g):
+            if labels[g] != labels[h]:
+                trial[g], trial[h] = labels[h], labels[g]
+                yield trial
+                trial[g], trial[h] = labels[g], labels[h]
+
+
+def binding(instance: Instance) -> bool:
+    """Whether constraints beyond labels and non-empty components may bind the assignment."""
+    return instance.coupled or bool(
+        np.any(instance.size_lower > 1) or np.any(instance.size_upper < instance.n_samples)
+    )
+
+
+def search_model(instance: Instance) -> Model:
+    """Lay out an instance for the kernels."""
+    N, d = instance.n_groups, instance.n_features
+    group, links = _links(instance)
+    order = np.argsort(group, kind="stable")
+    single = np.ones(N, dtype=np.bool_)
+    single[group[links[:, 0] != COUNT]] = False
+    entropy = np.array(instance.entropy)
+    # A size whose cost is infinite is as good as forbidden.
+    first = np.argmax(np.isfinite(entropy), axis=1)
+    boxed = bool(np.any(np.isfinite(instance.mean_lower)) or np.any(np.isfinite(instance.mean_upper)))
+    tied = "means" in instance.problem.estimators and boxed
+    region = np.stack([instance.prior_weight, instance.prior_mean, instance.mean_lower, instance.mean_upper])
+    return Model(
+        points=_fresh(instance.points, np.float64),
+        scatter=_fresh(instance.scatter, np.float64),
+        weight=_fresh(instance.weight, np.int64),
+        region=_fresh(region.reshape(4, -1, d), np.float64),
+        entropy=entropy,
+        allowed=_fresh(instance.allowed, np.bool_),
+        limits=_fresh(np.stack([np.maximum(instance.size_lower, first), instance.size_upper]), np.int64),
+        classes=_fresh(instance.classes, np.int64),
+        link_start=_fresh(np.concatenate([[0], np.cumsum(np.bincount(group, minlength=N))]), np.int64),
+        links=_fresh(links[order], np.int64),
+        rows=np.array([[r.component, r.low, r.high] for r in instance.counts], dtype=np.int64).reshape(-1, 3),
+        single=single,
+        penalty=_TIED_PENALTY if tied else 1.0,
+        plain=not (boxed or bool(np.any(instance.prior_weight))),
+        coupled=instance.coupled,
+    )
+
+
+def _links(instance: Instance) -> tuple[np.ndarray, np.ndarray]:
+    """What ties a group to others: the group, and (kind, other or row, component or coefficient)."""
+    a, b = instance.conflicts.T
+    group, then, component = instance.implications.T
+    ends = [a, b, group, then]
+    parts = [
+        _triples(CONFLICT, b, np.zeros(len(b))),
+        _triples(CONFLICT, a, np.zeros(len(a))),
+        _triples(IMPLIES, then, component),
+        _triples(IMPLIED, group, component),
+    ]
+    for r, row in enumerate(instance.counts):
+        ends.append(row.groups)
+        parts.append(_triples(COUNT, np.full(len(row.groups), r), row.coefficient))
+    return np.concatenate(ends).astype(np.int64), np.concatenate(parts).astype(np.int64)
+
+
+def _triples(kind: int, other: np.ndarray, extra: np.ndarray) -> np.ndarray:
+    return np.column_stack([np.full(len(other), kind), other, extra])
+
+
+def _fresh(array: np.ndarray, dtype: type) -> np.ndarray:
+    """A writeable contiguous copy: numba compiles read-only arrays a second time."""
+    return np.array(array, dtype=dtype, order="C")

@@ -1,0 +1,80 @@
+"""A large instance seen through a sample of its groups, for finding starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from certmix.kernels.clustering import PRIOR_WEIGHT, Model, State, accumulate, parameters
+from certmix.kernels.restarts import below
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """A model on some of the groups. Coupling constraints are left out, sizes are scaled down."""
+
+    model: Model
+    state: State
+    start: np.ndarray
+    ratio: float
+
+    def parameters(self, mean: np.ndarray, price: np.ndarray) -> None:
+        """Means and prices of the state's labels; a price per sample needs no scaling back."""
+        accumulate(self.model, self.state.label, self.state.size, self.state.centre, self.state.tally)
+        parameters(self.model, self.state.size, self.state.centre, mean, price)
+
+
+def sampled_model(model: Model, rng: np.ndarray, count: int) -> Sampled:
+    """Draw groups without replacement (the same state of ``rng`` draws the same ones).
+
+    With r = n / (samples drawn) a cluster of m drawn samples stands for r m, so ``entropy(r m) / r`` and
+    prior weights divided by r keep the balance between the parts of the cost.
+    """
+    N, K = model.allowed.shape
+    n = model.entropy.shape[1] - 1
+    generator = np.random.default_rng(below(rng, 2**31))
+    rows = np.sort(generator.choice(N, size=min(count, N), replace=False))
+    weight = model.weight[rows]
+    total = int(weight.sum())
+    ratio = n / total
+    sizes = np.minimum(np.rint(np.arange(total + 1) * ratio).astype(np.int64), n)
+    lower = np.maximum(np.floor(model.limits[0] / ratio).astype(np.int64), np.minimum(model.limits[0], 1))
+    upper = np.maximum(np.ceil(model.limits[1] / ratio).astype(np.int64), 1)
+    start = _round_robin(model.allowed[rows])
+    filled = np.bincount(start, weight, minlength=K)
+    # The start need not meet the scaled limits; those it violates are dropped here and met on all groups
+    # later.
+    lower, upper = np.where(filled < lower, 0, lower), np.where(filled > upper, total, upper)
+    region = model.region.copy()
+    region[PRIOR_WEIGHT] /= ratio
+    small = model._replace(
+        points=np.ascontiguousarray(model.points[:, rows]),
+        scatter=np.ascontiguousarray(model.scatter[:, rows]),
+        weight=weight,
+        region=region,
+        entropy=np.ascontiguousarray(model.entropy[:, sizes]) / ratio,
+        allowed=np.ascontiguousarray(model.allowed[rows]),
+        limits=np.stack([lower, upper]),
+        link_start=np.zeros(len(rows) + 1, dtype=np.int64),
+        links=np.zeros((0, 3), dtype=np.int64),
+        rows=np.zeros((0, 3), dtype=np.int64),
+        single=np.ones(len(rows), dtype=np.bool_),
+        coupled=False,
+    )
+    state = State(
+        label=start.copy(),
+        size=np.zeros(K, dtype=np.int64),
+        centre=np.zeros((K, model.points.shape[2])),
+        tally=np.zeros(0, dtype=np.int64),
+        pending=np.full(len(rows), -1, dtype=np.int64),
+        moved=np.zeros(len(rows), dtype=np.int64),
+    )
+    return Sampled(small, state, start, ratio)
+
+
+def _round_robin(allowed: np.ndarray) -> np.ndarray:
+    """Labels that spread the groups over the components allowed to each."""
+    order = (np.arange(allowed.shape[0])[:, None] + np.arange(allowed.shape[1])[None, :]) % allowed.shape[1]
+    there = np.take_along_axis(allowed, order, axis=1)
+    return np.asarray(np.take_along_axis(order, there.argmax(axis=1)[:, None], axis=1)[:, 0], dtype=np.int64)
