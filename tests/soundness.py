@@ -270,7 +270,7 @@ def ways(
     )
     if poor is not None and not truth.infeasible:
         start = poor if rng.random() < 0.5 else truth.labels
-        node_limit = few if rng.random() < 0.5 else 40
+        node_limit = few if rng.random() < 0.7 else 40
         branching = options(start=start, node_limit=node_limit)
         fewest = int(rng.choice([1, 2, 4]))
         yield (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from certmix.kernels.pricing import improve_set, local_sets, price, set_cost
+from certmix.kernels.pricing import local_sets, price, set_cost
 
 
 @dataclass
@@ -182,3 +182,102 @@ def test_bound_is_never_above_the_cheapest_set_of_more_groups(block: int) -> Non
     for seed in range(10_000 + 1500 * block, 10_000 + 1500 * (block + 1)):
         rng = np.random.default_rng(seed)
         assert_sound(random_pricing(rng, groups=11), seed, rng)
+
+
+def test_sizes_near_the_limits_switch_the_exchange_off() -> None:
+    """A group that would gladly join stays out where the size limit forbids it, and one that costs stays in."""
+    points = np.array([[0.0], [0.1], [0.2], [5.0]])
+    plain = Pricing(
+        points,
+        np.ones(4),
+        np.array([-1.0, -1.0, -1.0, 3.0]),
+        np.zeros(1),
+        np.zeros(1),
+        points.min(axis=0),
+        points.max(axis=0),
+        np.zeros(5),
+        True,
+        np.zeros(4, dtype=np.int64),
+        1.0,
+        2.0,
+        np.full(4, -1, dtype=np.int64),
+    )
+    assert plain.minimum() == pytest.approx(-2.0 + 0.0025)  # two neighbours at distance 0.1
+    assert plain.price()[0] == pytest.approx(plain.minimum(), abs=1e-8)
+    plain.a = plain.b = 4.0
+    everything = plain.value(np.ones(4, dtype=bool))
+    assert plain.price()[0] == pytest.approx(everything, abs=1e-8)
+
+
+def test_no_admissible_set_costs_infinity() -> None:
+    """When the certain members alone exceed the largest size there is nothing to price."""
+    rng = np.random.default_rng(1)
+    problem = random_pricing(rng)
+    problem.status = np.ones(len(problem.weight), dtype=np.int64)
+    problem.partner[:] = -1
+    problem.a, problem.b = 1.0, problem.weight.sum() - 1.0
+    assert problem.minimum() == np.inf
+    assert problem.price()[0] == np.inf
+
+
+def test_cost_of_a_set_is_its_definition() -> None:
+    """The kernel's reduced cost of a set equals the formula."""
+    for seed in range(200):
+        problem = random_pricing(np.random.default_rng(seed))
+        members = np.random.default_rng(seed).random(len(problem.weight)) < 0.6
+        if not members.any():
+            continue
+        value, size = set_cost(
+            members,
+            problem.points,
+            problem.weight,
+            problem.cost,
+            problem.gamma,
+            problem.prior_mean,
+            problem.lo,
+            problem.hi,
+            problem.entropy,
+        )
+        assert value == pytest.approx(problem.value(members), rel=1e-12, abs=1e-12)
+        assert size == problem.weight[members].sum()
+
+
+def test_local_pricing_finds_admissible_sets_at_their_cost() -> None:
+    """Every set that local pricing reports is admissible and costs what it says; none beats the minimum."""
+    reached = total = 0
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        problem = random_pricing(rng)
+        N = len(problem.weight)
+        pairs = [(g, int(problem.partner[g])) for g in range(N) if problem.partner[g] >= 0]
+        start = np.concatenate([[0], np.cumsum(problem.partner >= 0)]).astype(np.int64)
+        starts = problem.points[rng.integers(N, size=10)]
+        sets, values = np.zeros((10, N), dtype=bool), np.empty(10)
+        local_sets(
+            starts,
+            rng.normal(size=10),
+            problem.points,
+            problem.weight,
+            problem.cost,
+            problem.gamma,
+            problem.prior_mean,
+            problem.lo,
+            problem.hi,
+            problem.entropy,
+            problem.status,
+            problem.a,
+            problem.b,
+            start,
+            np.array([h for _, h in pairs], dtype=np.int64),
+            sets,
+            values,
+        )
+        truth = problem.minimum()
+        for members, value in zip(sets, values, strict=True):
+            if np.isfinite(value):
+                assert problem.admissible(members), seed
+                assert value == pytest.approx(problem.value(members), rel=1e-9, abs=1e-9), seed
+        assert values.min() >= truth - 1e-9 * (1.0 + abs(truth)) if np.isfinite(truth) else True, seed
+        total += np.isfinite(truth)
+        reached += values.min() <= truth + 1e-9 * (1.0 + abs(truth)) if np.isfinite(truth) else 0
+    assert reached > 0.5 * total, "local search is good for something"
