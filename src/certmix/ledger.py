@@ -1,7 +1,8 @@
 """The owner of the incumbent and of the global lower bound.
 
-Whatever an engine finds or proves goes through here: a clustering is checked against every constraint and scored by the
-one evaluator before it counts, and the bound never falls. An interrupted run loses nothing, because what it had is here.
+Whatever an engine finds or proves goes through here: a clustering is checked against every constraint and scored by
+the one evaluator before it counts, and the bound never falls. An interrupted run loses nothing, because what it had is
+here.
 """
 
 from __future__ import annotations

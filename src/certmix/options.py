@@ -45,7 +45,7 @@ class Options:
 
     def __post_init__(self) -> None:
         Tolerances(self.gap, self.absolute_gap)
-        if self.time_limit is not None and not (_is_number(self.time_limit) and 0 <= self.time_limit):
+        if self.time_limit is not None and not (_is_number(self.time_limit) and self.time_limit >= 0):
             raise InputError(f"the time limit must be a number of seconds >= 0, not {self.time_limit!r}")
         for name, least in (("node_limit", 0), ("threads", 1), ("seed", 0), ("restarts", 1)):
             value = getattr(self, name)
@@ -60,7 +60,9 @@ class Options:
 
     @property
     def n_threads(self) -> int:
-        available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+        available = (
+            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+        )
         return min(self.threads or available, available)
 
     def time_left(self, seconds: float) -> float:

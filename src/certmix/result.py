@@ -99,7 +99,7 @@ class Result:
     def sentence(self) -> str:
         """What is proved, in one sentence."""
         if self.status is Status.INFEASIBLE:
-            return f"Infeasible: {self.message}" if self.message else "Infeasible: no clustering satisfies the constraints."
+            return f"Infeasible: {self.message or 'no clustering satisfies the constraints.'}"
         if self.labels is None:
             return f"Nothing was found before the run stopped ({self.termination})."
         found = f"The clustering found has objective {self.objective:.10g}"
@@ -111,8 +111,8 @@ class Result:
                 f"({self.gap_relative:.2g} relative)."
             )
         return (
-            f"{found}; no clustering is better than {self.lower_bound:.10g}, so it is within {self.gap_absolute:.4g} nats "
-            f"({100 * self.gap_relative:.3g} %) of the optimum ({self.termination})."
+            f"{found}; no clustering is better than {self.lower_bound:.10g}, so it is within "
+            f"{self.gap_absolute:.4g} nats ({100 * self.gap_relative:.3g} %) of the optimum ({self.termination})."
         )
 
     def summary(self) -> str:

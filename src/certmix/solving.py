@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from certmix.auto import choose
-from certmix.engines import Outcome, engine as find_engine, require
+from certmix.engines import Outcome, require
+from certmix.engines import engine as find_engine
 from certmix.errors import InfeasibleError, InputError
 from certmix.ledger import Ledger
 from certmix.observers.base import Observer

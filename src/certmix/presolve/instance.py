@@ -2,12 +2,12 @@
 
 For component k, a set S of groups and m samples in it, the cost is
 
-    c_k(S) = min over mu in the box of  sum_{g in S} [ scatter_g + w_g/2 |x_g - mu|^2 ] + sum_j gamma_kj/2 (mu_j - m_kj)^2
-             + entropy[k, m]
+    c_k(S) = min over mu in the box of  sum_{g in S} [ scatter_g + w_g/2 |x_g - mu|^2 ]
+                                        + sum_j gamma_kj/2 (mu_j - m_kj)^2 + entropy[k, m]
 
 and the objective of a clustering is the sum over k (a lower bound on it where ``mean_exact`` or ``entropy_exact`` is
-False; the one evaluator has the last word). Coordinates are chosen so that the precision is the identity and the prior's
-precision diagonal: ``x = basis (y - centre)``.
+False; the one evaluator has the last word). Coordinates are chosen so that the precision is the identity and the
+prior's precision diagonal: ``x = basis (y - centre)``.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ import numpy as np
 
 from certmix.presolve.groups import Groups, group_samples
 from certmix.presolve.tables import entropy_tables
+from certmix.presolve.whitening import EPS, coordinates, whitening_error
 from certmix.problem import Problem, interchangeable
 
-EPS = float(np.finfo(float).eps)
+__all__ = ["EPS", "CountRow", "Instance", "reduce"]
 
 
 @dataclass(frozen=True)
@@ -127,10 +128,9 @@ def reduce(problem: Problem) -> Instance:
     shared = problem.covariance.shared and bool(np.all(problem.prior.precision == problem.prior.precision[0]))
     n_systems = 1 if shared else problem.n_components
     boxed = problem.has_mean_box
-    systems = [_coordinates(problem, k) for k in range(n_systems)]
+    systems = [coordinates(problem.covariance.of(k), problem.prior.precision[k]) for k in range(n_systems)]
     basis = np.stack([s[0] for s in systems])
-    offset = problem.data - centre
-    whitened = np.stack([offset @ b.T for b in basis])
+    whitened = np.stack([(problem.data - centre) @ b.T for b in basis])
     points, scatter = _merge(whitened, groups)
     spread = [k if not shared else 0 for k in range(problem.n_components)]
     prior_weight = np.stack([systems[c][1] for c in spread])
@@ -161,23 +161,8 @@ def reduce(problem: Problem) -> Instance:
         implications=groups.implications,
         counts=_counts(problem, groups),
         classes=interchangeable(problem),
-        error=_whitening_error(problem, basis, systems, whitened, offset, spread, prior_weight, prior_mean, lower, upper),
+        error=whitening_error(problem, groups, systems, spread, whitened, scatter, prior_mean, lower, upper),
     )
-
-
-def _coordinates(problem: Problem, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """``(A, gamma)`` with ``A'A = P`` and ``A^-T Lambda A^-1 = diag(gamma)`` for component k; A diagonal if it can be."""
-    precision, prior = problem.covariance.of(k), problem.prior.precision[k]
-    both = np.abs(precision) + np.abs(prior)
-    if not np.any(both - np.diag(np.diag(both))):
-        scale = np.sqrt(np.diag(precision))
-        return np.diag(scale), np.diag(prior) / np.diag(precision)
-    root = np.linalg.cholesky(precision).T
-    if not np.any(prior):
-        return root, np.zeros(len(root))
-    inverse = np.linalg.inv(root)
-    gamma, rotation = np.linalg.eigh(inverse.T @ prior @ inverse)
-    return rotation.T @ root, np.maximum(gamma, 0.0)
 
 
 def _merge(whitened: np.ndarray, groups: Groups) -> tuple[np.ndarray, np.ndarray]:
@@ -222,53 +207,3 @@ def _counts(problem: Problem, groups: Groups) -> tuple[CountRow, ...]:
         members, coefficient = np.unique(groups.of[rule.samples], return_counts=True)
         rows.append(CountRow(members, coefficient, rule.component, rule.low, rule.high))
     return tuple(rows)
-
-
-def _whitening_error(
-    problem: Problem,
-    basis: np.ndarray,
-    systems: list[tuple[np.ndarray, np.ndarray]],
-    whitened: np.ndarray,
-    offset: np.ndarray,
-    spread: list[int],
-    prior_weight: np.ndarray,
-    prior_mean: np.ndarray,
-    lower: np.ndarray,
-    upper: np.ndarray,
-) -> float:
-    """How far the quadratic cost in whitened coordinates can lie above the exact one, for any clustering.
-
-    Let ``A`` be the stored basis, ``x`` the stored points and ``e`` the rounding in them. (1) If ``A'A`` and ``P`` agree
-    within a factor ``1 + r`` (in the order of quadratic forms, likewise for the prior), the exact quadratic cost is at
-    least ``(1 - r)`` times the one with ``A``. (2) The quadratic cost is half a squared seminorm of the points, so moving
-    them by ``e`` changes it by at most ``sqrt(2 Q) |e| + |e|^2 / 2``. ``Q`` is bounded for every clustering by putting all
-    means at one point of the box, or, where the means are tied to averages, by the farthest average from the prior's
-    mean. A difference from the centre has full relative accuracy, so a common offset of the data costs nothing.
-    """
-    d = problem.n_features
-    worst_ratio, prior_moved, prior_cost = 0.0, 0.0, 0.0
-    moved, distance = np.zeros(problem.n_samples), np.zeros(problem.n_samples)  # worst over the components
-    for c, (a, gamma) in enumerate(systems):
-        inverse = np.linalg.inv(a)
-        condition = float(np.linalg.norm(a) * np.linalg.norm(inverse))
-        residual = inverse.T @ problem.covariance.of(c) @ inverse - np.eye(d)
-        ratio = float(np.linalg.norm(residual)) + 8 * d * d * EPS * condition
-        if np.any(gamma):
-            prior = inverse.T @ problem.prior.precision[c] @ inverse - np.diag(gamma)
-            ratio = max(ratio, (float(np.linalg.norm(prior)) + 8 * d * d * EPS * condition * gamma.max())
-                        / float(gamma[gamma > 0].min()))
-        worst_ratio = max(worst_ratio, ratio)
-        rounding = (d + 3) * EPS * np.abs(offset) @ np.abs(a).T
-        moved = np.maximum(moved, (rounding**2).sum(axis=1))
-    for k, c in enumerate(spread):
-        rounding = (d + 3) * EPS * np.abs(basis[c]) @ np.abs(problem.prior.mean[k] - problem.data.mean(axis=0))
-        prior_moved += float(prior_weight[k] @ rounding**2)
-        at = np.clip(np.where(prior_weight[k] > 0, prior_mean[k], 0.0), lower[k], upper[k])
-        distance = np.maximum(distance, ((whitened[c] - at) ** 2).sum(axis=1))
-        away = np.abs(at - prior_mean[k])
-        if "means" in problem.estimators:
-            away = np.maximum(away, np.abs(whitened[c] - prior_mean[k]).max(axis=0))
-        prior_cost += 0.5 * float(prior_weight[k] @ away**2)
-    quadratic = 0.5 * float(distance.sum()) + prior_cost
-    shift = float(np.sqrt(moved.sum() + prior_moved))
-    return float(worst_ratio * quadratic + np.sqrt(2 * quadratic) * shift + 0.5 * shift**2)

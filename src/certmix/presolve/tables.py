@@ -15,9 +15,9 @@ def entropy_tables(problem: Problem, multiplier: float | None = None) -> tuple[n
     - free weights: :math:`-c \log(c / C)`, whose sum over k is exact;
     - fixed weights: :math:`-c \log \pi_k`;
     - weights tied to ``n_k / n``: :math:`-c \log(m / n)`;
-    - free weights with bounds: :math:`\min_{L_k \le \pi \le U_k} -c \log \pi + \lambda (\pi - c / C)`, whose sum over k is
-      a lower bound for every multiplier :math:`\lambda` (default C) by Lagrangian duality on :math:`\sum_k \pi_k = 1`,
-      and exact where the bounds do not bind.
+    - free weights with bounds: :math:`\min_{L_k \le \pi \le U_k} -c \log \pi + \lambda (\pi - c / C)`, whose sum over k
+      is a lower bound for every multiplier :math:`\lambda` (default C) by Lagrangian duality on
+      :math:`\sum_k \pi_k = 1`, and exact where the bounds do not bind.
 
     To all of them :math:`\tfrac m2 \log\det\Sigma_k` is added with one covariance per component.
     """
@@ -50,4 +50,6 @@ def _minus_xlog(power: np.ndarray, weight: np.ndarray) -> np.ndarray:
     used = power != 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
         out[used] = -power[used] * np.log(weight[used])
-    return np.where(power < 0, np.inf, out)  # sizes that no clustering can have (an empty component, alpha < 1)
+    return np.where(
+        power < 0, np.inf, out
+    )  # sizes that no clustering can have (an empty component, alpha < 1)
