@@ -37,9 +37,9 @@ def assign(instance: Instance, costs: np.ndarray, *, time_limit: float | None = 
 
 def satisfies(instance: Instance, labels: np.ndarray) -> bool:
     """Whether labels of the groups satisfy every constraint of the instance."""
-    return _sizes_hold(instance, labels) and bool(
-        instance.allowed[np.arange(len(labels)), labels].all() and not len(_violated(instance, labels))
-    )
+    if instance.groups.contradiction or not _sizes_hold(instance, labels):
+        return False
+    return bool(instance.allowed[np.arange(len(labels)), labels].all()) and not len(_violated(instance, labels))
 
 
 class Assigner:
