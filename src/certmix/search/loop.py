@@ -78,6 +78,8 @@ class Search:
 
     def _close(self, bounds: Iterable[float]) -> None:
         for value in bounds:
+            if math.isnan(value):  # it would drop out of the minimum and leave a hole in the proof
+                raise AssertionError("the bound of a leaf is not a number")
             self.leaves = min(self.leaves, float(value))
 
 
