@@ -60,7 +60,7 @@ def engine(name: str) -> Engine:
     if name not in _PLACES:
         raise InputError(f"unknown engine {name!r}; choose from {', '.join(NAMES)}")
     module, attribute = _PLACES[name].split(":")
-    return getattr(import_module(module), attribute)()  # type: ignore[no-any-return]
+    return getattr(import_module(module), attribute)()
 
 
 def why_not(candidate: Engine, problem: Problem) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from certmix.auto import choose
+from certmix.compiling import announced
 from certmix.engines import Outcome, require
 from certmix.engines import engine as find_engine
 from certmix.errors import InfeasibleError, InputError
@@ -94,7 +95,8 @@ def solve(
         check_feasible(problem)
         if options.start is not None:
             _offer_start(problem, ledger, options.start)
-        outcome = runner.run(problem, ledger, options)
+        with announced(ledger.message):
+            outcome = runner.run(problem, ledger, options)
     except InfeasibleError as error:
         outcome, message = Outcome(Termination.EXHAUSTED, infeasible=True), str(error)
     except KeyboardInterrupt:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import io
 import math
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
+from certmix.compiling import MESSAGE
 from certmix.errors import InputError
 from certmix.ledger import Ledger
 from certmix.observers.base import Progress
 from certmix.observers.live import LiveLine
 from certmix.observers.log import PlainLog
 from certmix.observers.snapshot import Snapshot
-from certmix.observers.wording import compiled_before, duration, letter, row, share
+from certmix.observers.wording import duration, letter, row, share
 from certmix.problem import Problem
 from certmix.result import Result, build_result
 from certmix.status import Termination, Tolerances
@@ -106,21 +110,12 @@ def test_wording_of_figures():
     assert row(Progress(1.0, 0, 0, math.inf, -math.inf)).split() == ["0", "0", "-", "-", "-", "1.0", "s"]
 
 
-def test_compiled_before_looks_where_numba_keeps_its_cache(tmp_path, monkeypatch):
-    """An empty cache directory means that kernels are still to be compiled; a file in it that they were."""
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    assert not compiled_before()
-    (tmp_path / "kernels").mkdir()
-    (tmp_path / "kernels" / "f.nbi").touch()
-    assert compiled_before()
-
-
-def test_log_says_that_it_compiles_once(problem, tmp_path, monkeypatch):
-    """On a machine without compiled kernels the log says why the first run is slow."""
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    stream = io.StringIO()
-    play(problem, PlainLog(stream))
-    assert "built once" in stream.getvalue()
+def test_first_run_says_that_it_compiles(tmp_path):
+    """With an empty cache of compiled kernels the log says why the run is slow to begin; the next run does not."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-m", "certmix", "solve", "iris1d:n=15", "--engine", "dynamic"]
+    logs = [subprocess.run(command, env=environment, capture_output=True, text=True).stderr for _ in range(2)]
+    assert [log.count(MESSAGE) for log in logs] == [1, 0]
 
 
 def test_live_line_leaves_a_clean_terminal(problem):

@@ -1,0 +1,23 @@
+"""Compiled functions over plain arrays. When one has to be compiled, :mod:`certmix.compiling` is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import event
+
+from certmix.compiling import compilation_begins
+
+
+class _Watch(event.Listener):
+    """Told by numba before it compiles a function; functions that come from its cache on disk are not compiled."""
+
+    def on_start(self, event: Any) -> None:
+        if event.data["dispatcher"].py_func.__module__.startswith(__name__):
+            compilation_begins()
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+event.register("numba:compile", _Watch())

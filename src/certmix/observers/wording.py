@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-from pathlib import Path
 
 from certmix._version import __version__
 from certmix.observers.base import Progress
@@ -45,10 +43,6 @@ def banner(problem: Problem, engine: str) -> list[str]:
     asked = sorted(str(f) for f in features(problem) if f is not Feature.ALLOW_EMPTY)
     if asked:
         lines.append("with " + ", ".join(asked))
-    if not compiled_before():
-        lines.append(
-            "compiled kernels are built once, on their first use: this run may take some seconds longer"
-        )
     return lines
 
 
@@ -85,22 +79,3 @@ def value(number: float, digits: int = 10) -> str:
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def compiled_before() -> bool:
-    """Whether kernels have been compiled on this machine: numba's files are newer than their modules."""
-    import certmix
-
-    source = Path(certmix.__file__).parent / "kernels"
-    places = [source / "__pycache__"]
-    if configured := os.environ.get("NUMBA_CACHE_DIR"):
-        places = [Path(configured)]
-    elif not os.access(source, os.W_OK):
-        places.append(Path.home() / ".cache" / "numba")
-    newest: dict[str, float] = {}
-    for place in places:
-        for file in place.rglob("*.nbi") if place.is_dir() else ():
-            module = file.name.split(".")[0]  # the files are named MODULE.FUNCTION-LINE….nbi
-            newest[module] = max(newest.get(module, 0.0), file.stat().st_mtime)
-    written = {file.stem: file.stat().st_mtime for file in source.glob("*.py")}
-    return bool(newest) and all(time >= written.get(module, 0.0) for module, time in newest.items())
