@@ -236,6 +236,8 @@ def bound_node(lo, hi, a, b, mask, cutoff, arrays, centre, share):
     magnitude = 0.0
     for k in range(K):
         alpha[k], beta[k] = chord(arrays.entropy[k], arrays.concave[k], a[k], b[k])
+        if alpha[k] == np.inf:  # the component can have none of these sizes
+            return np.inf, SPLIT_GROUP, 0, -1, 0.0
         constant += alpha[k]
         magnitude += abs(alpha[k]) + abs(beta[k]) * b[k]
         for j in range(d):
@@ -308,7 +310,7 @@ def bound_node(lo, hi, a, b, mask, cutoff, arrays, centre, share):
         weight[best] += t * w
         part = t * (0.5 * w * square + w * beta[best] + arrays.scatter[c, g]) + (1.0 - t) * low
         constant += part
-        magnitude += t * (0.5 * w * square + abs(w * beta[best])) + (1.0 - t) * abs(low)
+        magnitude += t * (0.5 * w * square + abs(w * beta[best]) + arrays.scatter[c, g]) + (1.0 - t) * abs(low)
         u += 1
     for k in range(K):
         for j in range(d):

@@ -115,7 +115,11 @@ class IntervalBound:
             value = problem.objective.best(labels).value
         except InfeasibleError:
             return np.inf
-        return float(value - rounding(problem.n_samples, value))
+        if not np.isfinite(value):
+            return np.inf
+        # Exchange arguments compare costs of the instance, so what they left out may be better by its error.
+        exchanged = 2.0 * self.instance.error if self.arrays.movable.any() else 0.0
+        return float(value - rounding(problem.n_samples, value) - exchanged)
 
 
 def rounding(n: int, value: float) -> float:
