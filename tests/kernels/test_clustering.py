@@ -17,6 +17,7 @@ from certmix.kernels.moves import (
     chains,
     fits,
     hartigan,
+    holds,
     lloyd,
     pairs,
     reassign,
@@ -128,10 +129,9 @@ def test_change_of_a_move_is_the_difference_of_the_costs() -> None:
 
 
 def test_a_move_fits_exactly_when_the_result_satisfies_the_constraints() -> None:
-    """From a feasible clustering ``fits`` agrees with the check of all constraints after the move."""
+    """``fits`` before the move and ``holds`` after it agree with the plain check of all constraints."""
     yes = no = 0
     for instance, search, labels, _ in feasible_cases(60, first=2000):
-        search.load(labels)
         for g in range(instance.n_groups):
             for target in range(instance.n_components):
                 if target == labels[g]:
@@ -140,7 +140,10 @@ def test_a_move_fits_exactly_when_the_result_satisfies_the_constraints() -> None
                 trial[g] = target
                 sizes = np.bincount(trial, instance.weight, minlength=instance.n_components)
                 expected = satisfies(instance, trial) and bool(np.all(sizes >= search.model.limits[0]))
+                search.load(labels)
                 assert fits(search.model, search.state, g, int(labels[g]), target) == expected
+                search.load(trial)
+                assert holds(search.model, search.state) == expected
                 yes, no = yes + expected, no + (not expected)
     assert yes > 50
     assert no > 50

@@ -60,6 +60,29 @@ def fits(model, state, g, k, target):
 
 
 @njit(cache=True, nogil=True)
+def holds(model, state):
+    """Do the labels satisfy every constraint? Statistics must be fresh."""
+    label, links = state.label, model.links
+    for k in range(state.size.shape[0]):
+        if not model.limits[0, k] <= state.size[k] <= model.limits[1, k]:
+            return False
+    for r in range(model.rows.shape[0]):
+        if not model.rows[r, 1] <= state.tally[r] <= model.rows[r, 2]:
+            return False
+    for g in range(label.shape[0]):
+        k = label[g]
+        if not model.allowed[g, k]:
+            return False
+        for p in range(model.link_start[g], model.link_start[g + 1]):
+            same = label[links[p, 1]] == k if links[p, 0] != COUNT else False
+            if links[p, 0] == CONFLICT and same:
+                return False
+            if links[p, 0] == IMPLIES and not same and (links[p, 2] < 0 or links[p, 2] == k):
+                return False
+    return True
+
+
+@njit(cache=True, nogil=True)
 def tallied(model, state, g, k, target):
     """Keep the tallies up when group g moves from k to the target."""
     links = model.links

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from certmix.kernels.clustering import LOWER, UPPER, accumulate, parameters, slope, square
-from certmix.kernels.moves import attempt, chains, hartigan, lloyd, pairs, reassign, refresh
+from certmix.kernels.moves import attempt, chains, hartigan, holds, lloyd, pairs, reassign, refresh
 from certmix.kernels.swaps import swaps
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -163,21 +163,34 @@ def relocate(model, state, rng, mean, price):
 
 
 @njit(cache=True, nogil=True)
-def exchange(model, state, rng, mean, price, label):
-    """Perturb: let two components trade their members; False when they are interchangeable."""
+def copy_labels(label, to):
+    """Copy labels."""
+    for g in range(label.shape[0]):
+        to[g] = label[g]
+
+
+@njit(cache=True, nogil=True)
+def exchange(model, state, rng, mean, price, kept):
+    """Perturb: let two components trade their members; False when they are interchangeable.
+
+    Members that may not follow stay. Where the result breaks a constraint the labels remain and only the means
+    and prices are those of the trade. ``kept`` holds the labels on entry.
+    """
+    label, allowed = state.label, model.allowed
     K = state.size.shape[0]
     k = below(rng, K)
     other = (k + 1 + below(rng, K - 1)) % K
     if model.classes[k] == model.classes[other]:
         return False
     for g in range(label.shape[0]):
-        label[g] = state.label[g]
-        if label[g] == k:
+        if kept[g] == k and allowed[g, other]:
             label[g] = other
-        elif label[g] == other:
+        elif kept[g] == other and allowed[g, k]:
             label[g] = k
     accumulate(model, label, state.size, state.centre, state.tally)
     parameters(model, state.size, state.centre, mean, price)
+    if not holds(model, state):
+        copy_labels(kept, label)
     return True
 
 
@@ -247,13 +260,6 @@ def settle(model, state, mean, price, deep, limit):
 
 
 @njit(cache=True, nogil=True)
-def copy_labels(label, to):
-    """Copy labels."""
-    for g in range(label.shape[0]):
-        to[g] = label[g]
-
-
-@njit(cache=True, nogil=True)
 def explore(model, state, rng, mean, price, kind, patience, limit, trials, failures):
     """One restart: a start, its local optimum, then perturbations until ``patience`` in a row fail.
 
@@ -263,18 +269,18 @@ def explore(model, state, rng, mean, price, kind, patience, limit, trials, failu
     counts those in a row that brought nothing and is -1 when the restart has come to its end. Returns the
     cost; the labels are in the state.
     """
-    N = model.weight.shape[0]
     K, d = mean.shape
     cost = refresh(model, state)
     if kind >= 0:
         if kind > 0:
             seed_means(model, rng, kind != 2, mean)
             seed_prices(model, rng, kind != 3, price)
+            # Twice: the last member of a component can leave only after others have joined.
+            reassign(model, state, mean, price)
             reassign(model, state, mean, price)
         cost = settle(model, state, mean, price, False, limit)
         failures[0] = 0
     kept = state.label.copy()
-    other = np.empty(N, dtype=np.int64)
     size = np.empty(K, dtype=np.int64)
     centre = np.empty((K, d))
     constrained = model.coupled
@@ -291,9 +297,10 @@ def explore(model, state, rng, mean, price, kind, patience, limit, trials, failu
                 shake(model, state, rng, size, centre)
             else:
                 parameters(model, state.size, state.centre, mean, price)
-                if uniform(rng) >= 0.25 or not exchange(model, state, rng, mean, price, other):
+                if uniform(rng) >= 0.25 or not exchange(model, state, rng, mean, price, kept):
                     relocate(model, state, rng, mean, price)
                 accumulate(model, state.label, state.size, state.centre, state.tally)
+                reassign(model, state, mean, price)
                 reassign(model, state, mean, price)
         found = settle(model, state, mean, price, deep, limit)
         if found < cost - SAME * (1.0 + abs(cost)):

@@ -29,7 +29,7 @@ class HardEMEngine:
         instance = reduce(problem)
 
         def offer(labels: np.ndarray, _: float) -> None:
-            ledger.offer(instance.expand(labels), self.name)
+            ledger.offer(instance.expand(labels), "hard EM")
 
         left = options.time_left(ledger.seconds)
         found = hard_em(
