@@ -514,7 +514,9 @@ def _variation(x, lo, hi):
 
 
 @njit(cache=True, nogil=True)
-def improve_set(members, points, weight, cost, gamma, prior_mean, lower, upper, entropy, status, size_lower, size_upper, conflict_start, conflict_with):
+def improve_set(members, points, weight, cost, gamma, prior_mean, lower, upper, entropy, status, size_lower, size_upper, conflict_start, conflict_with,
+    sweeps,
+):
     """Local search for a cheap set: single groups join or leave while the reduced cost falls. Returns its value.
 
     ``members`` is changed in place and stays admissible with respect to sizes and conflicts if it was.
@@ -533,7 +535,7 @@ def improve_set(members, points, weight, cost, gamma, prior_mean, lower, upper, 
                 square += weight[g] * points[g, j] ** 2
     value = _value(size, total, square, constant, gamma, prior_mean, lower, upper, entropy)
     moved = np.empty(d)
-    for sweep in range(100):
+    for sweep in range(sweeps):
         changed = False
         for g in range(N):
             if status[g] != 0:
@@ -591,7 +593,7 @@ def _value(size, total, square, constant, gamma, prior_mean, lower, upper, entro
 
 
 @njit(cache=True, nogil=True)
-def local_sets(starts, slopes, points, weight, cost, gamma, prior_mean, lower, upper, entropy, status, size_lower, size_upper, conflict_start, conflict_with, sets, values):
+def local_sets(starts, slopes, points, weight, cost, gamma, prior_mean, lower, upper, entropy, status, size_lower, size_upper, conflict_start, conflict_with, sweeps, sets, values):
     """Cheap sets found by local search from several (mean, slope) starts; rows of ``sets`` with their ``values``.
 
     A start whose set breaks a size limit or a conflict is repaired or given up (value infinite).
@@ -646,4 +648,5 @@ def local_sets(starts, slopes, points, weight, cost, gamma, prior_mean, lower, u
             size_upper,
             conflict_start,
             conflict_with,
+            sweeps,
         )

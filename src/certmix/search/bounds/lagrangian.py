@@ -22,7 +22,8 @@ LARGEST_SLACK = 10.0
 KEPT_PARTITIONS = 3
 SMALL_PRICING = 1000  # nodes; a larger pricing search is shared between threads
 NEW_STARTS = 32
-STARTS = 100  # local pricing begins at the latest so many sets
+STARTS = 100  # local pricing begins at the latest so many sets,
+STARTS_WORK = 400_000  # fewer where there are many groups
 
 
 class Lagrangian:
@@ -36,7 +37,6 @@ class Lagrangian:
         pricer: Pricer,
         classes: list[PricingClass],
         phi: np.ndarray,
-        start: np.ndarray,
         *,
         seed: int,
         resolution: float,
@@ -50,7 +50,6 @@ class Lagrangian:
         weight = pricer.arrays.weight
         self.offset = pricer.arrays.scatter[0] * 1.0
         self.phi = phi * weight[:, None] * self.free[:, None]
-        self.start = start
         self.rng = np.random.default_rng(seed)
         self.should_stop = should_stop
         self.report = report
@@ -132,7 +131,9 @@ class Lagrangian:
     def _starting_points(self, i: int, fresh: int = 8) -> tuple[np.ndarray, np.ndarray]:
         which = self.classes[i]
         means, slopes = self.starts[i]
-        means, slopes = means[-STARTS:], slopes[-STARTS:]
+        most = int(min(STARTS, max(8, STARTS_WORK / len(self.free))))
+        fresh = min(fresh, most)
+        means, slopes = means[-most:], slopes[-most:]
         c = self.pricer.arrays.system[which.component]
         points = self.pricer.arrays.points[c]
         pick = self.rng.integers(len(points), size=fresh)
@@ -168,15 +169,17 @@ class Lagrangian:
         return True
 
     # -- the ascent ------------------------------------------------------------------------------------------------
-    def begin(self, partition: list[np.ndarray] | None, cutoff: float, node_limit: int) -> None:
-        """Set up the master with the sets of a clustering, and prove what the starting multipliers are worth."""
+    def begin(
+        self, start: np.ndarray, partition: list[np.ndarray] | None, cutoff: float, node_limit: int
+    ) -> None:
+        """Set up the master with the sets of a clustering, and prove what the starting coefficients are worth."""
         self.master = Master(self.phi, np.array([c.count for c in self.classes], dtype=float))
         if partition is not None:
             for i, which in enumerate(self.classes):
                 for k in which.members:
                     if partition[k].any():
                         self.add_set(i, partition[k], self._slope(which.component, partition[k]))
-        self.centre = np.concatenate([self.start, np.zeros(len(self.free))])
+        self.centre = np.concatenate([start, np.zeros(len(self.free))])
         t = self.multipliers(self.master.multipliers(self.centre))
         self.prove(t, cutoff, node_limit)
         self.columns(t, np.full(len(self.classes), math.inf))

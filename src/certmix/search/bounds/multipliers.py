@@ -47,9 +47,15 @@ def features(instance: Instance, labels: np.ndarray, seed: int) -> tuple[np.ndar
     # scale to unit spread, but leave the starting column as it is
     scale = np.maximum(np.abs(phi - phi.mean(axis=0)).mean(axis=0), 1e-3)
     scale[: len(TEMPERATURES) + 1] = 1.0
+    phi = phi / scale
+    return phi, starting(phi)
+
+
+def starting(phi: np.ndarray) -> np.ndarray:
+    """Coefficients of the starting multipliers: the first feature, the soft minimum at temperature one."""
     u = np.zeros(phi.shape[1])
     u[0] = 1.0
-    return phi / scale, u
+    return u
 
 
 def soft_minimum(costs: np.ndarray, temperature: float) -> np.ndarray:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 
 from certmix.kernels.arrays import Arrays
+from certmix.kernels.cells import Tree, build_tree, price_cells
 from certmix.kernels.pricing import local_sets, price, set_cost
 from certmix.presolve.instance import Instance
+
+CELLS_FROM = 3000  # from so many groups on, pricing works on the cells of a kd-tree
+KEPT_TREES = 8
+LOCAL_SWEEPS = 100
+FEW_SWEEPS = 3  # with many groups exact pricing is as quick as a thorough local search
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,8 @@ class Pricer:
         self.instance = instance
         self.arrays = arrays
         self.partner = _matching(instance)
+        self._trees: dict[tuple[int, bytes], tuple[Tree, np.ndarray, np.ndarray]] = {}
+        self._building = Lock()
 
     def cost(self, which: PricingClass, multipliers: np.ndarray) -> np.ndarray:
         """Constant part of every group's reduced cost."""
@@ -75,6 +84,8 @@ class Pricer:
         keep: int = 32,
     ) -> Priced:
         """Lower bound on the smallest reduced cost of a class, see :func:`certmix.kernels.pricing.price`."""
+        if self.instance.n_groups >= CELLS_FROM:
+            return self._exact_by_cells(which, multipliers, threshold, tolerance, node_limit, start_value, keep)
         points, weight, gamma, prior_mean, entropy = self._place(which)
         values, means, slopes = np.empty(keep), np.empty((keep, points.shape[1])), np.empty(keep)
         bound, best, nodes, complete = price(
@@ -105,6 +116,77 @@ class Pricer:
         good = np.isfinite(values)
         return Priced(bound, best, nodes, complete, values[good], means[good], slopes[good])
 
+    def _exact_by_cells(
+        self,
+        which: PricingClass,
+        multipliers: np.ndarray,
+        threshold: float,
+        tolerance: float,
+        node_limit: int,
+        start_value: float,
+        keep: int,
+    ) -> Priced:
+        """The same for many groups, over the cells of a kd-tree."""
+        points, weight, gamma, prior_mean, entropy = self._place(which)
+        cost = self.cost(which, multipliers)
+        free, forced = which.status == 0, which.status == 1
+        d = points.shape[1]
+        values, means, slopes = np.empty(keep), np.empty((keep, d)), np.empty(keep)
+        if not free.any():
+            best = self._forced_value(which, cost)
+            return Priced(best, best, 0, True, values[:0], means[:0], slopes[:0])
+        tree, mine, own_weight = self._tree(which)
+        bound, best, nodes, complete = price_cells(
+            tree,
+            mine,
+            own_weight,
+            np.ascontiguousarray(cost[free]),
+            gamma,
+            prior_mean,
+            which.lo,
+            which.hi,
+            entropy,
+            bool(self.arrays.concave[which.component]),
+            float(weight[forced].sum()),
+            (weight[forced, None] * points[forced]).sum(axis=0),
+            float((0.5 * weight[forced, None] * points[forced] ** 2).sum() + cost[forced].sum()),
+            which.a,
+            which.b,
+            which.a,
+            which.b,
+            threshold,
+            start_value,
+            tolerance,
+            node_limit,
+            values,
+            means,
+            slopes,
+        )
+        good = np.isfinite(values)
+        return Priced(bound, best, nodes, complete, values[good], means[good], slopes[good])
+
+    def _forced_value(self, which: PricingClass, cost: np.ndarray) -> float:
+        """The one set that is left, its cost lowered by its rounding."""
+        points, weight, gamma, prior_mean, entropy = self._place(which)
+        forced = which.status == 1
+        value = set_cost(forced, points, weight, cost, gamma, prior_mean, which.lo, which.hi, entropy)[0]
+        magnitude = float(np.abs(cost[forced]).sum() + (weight[forced, None] * points[forced] ** 2).sum())
+        return float(value - (2 * len(cost) + 64) * 2.3e-16 * (magnitude + abs(value)))
+
+    def _tree(self, which: PricingClass) -> tuple[Tree, np.ndarray, np.ndarray]:
+        """The kd-tree over a class's free groups, their points and weights; kept between calls."""
+        system = int(self.arrays.system[which.component])
+        free = which.status == 0
+        key = (system, np.packbits(free).tobytes())
+        with self._building:
+            if key not in self._trees:
+                if len(self._trees) >= KEPT_TREES:
+                    self._trees.clear()
+                points = np.ascontiguousarray(self.arrays.points[system][free])
+                weight = np.ascontiguousarray(self.arrays.weight[free])
+                self._trees[key] = (build_tree(points, weight), points, weight)
+            return self._trees[key]
+
     def local(
         self, which: PricingClass, multipliers: np.ndarray, means: np.ndarray, slopes: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -128,6 +210,7 @@ class Pricer:
             which.b,
             self.arrays.conflict_start,
             self.arrays.conflict_with,
+            FEW_SWEEPS if self.instance.n_groups >= CELLS_FROM else LOCAL_SWEEPS,
             sets,
             values,
         )
