@@ -39,7 +39,9 @@ def satisfies(instance: Instance, labels: np.ndarray) -> bool:
     """Whether labels of the groups satisfy every constraint of the instance."""
     if instance.groups.contradiction or not _sizes_hold(instance, labels):
         return False
-    return bool(instance.allowed[np.arange(len(labels)), labels].all()) and not len(_violated(instance, labels))
+    return bool(instance.allowed[np.arange(len(labels)), labels].all()) and not len(
+        _violated(instance, labels)
+    )
 
 
 class Assigner:
