@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import certmix
-from certmix import CannotLink, InputError, MustLink, Problem, UnsupportedError
+from certmix import CannotLink, InputError, Label, MustLink, Problem, UnsupportedError
 from certmix.engines import Outcome
 from certmix.observers.base import Silent
 from certmix.problem.features import EVERY_FEATURE, Feature
@@ -206,3 +206,19 @@ def test_bad_options_are_refused_before_any_work(options, message):
     """Every wrong option is an InputError that names it."""
     with pytest.raises(InputError, match=message):
         certmix.solve(PROBLEM, **options)
+
+
+def test_interchangeable_components_are_numbered_by_their_means(play):
+    """The same clustering with its components swapped is the same result; one that a label pins keeps its number."""
+    starts = ([0, 0, 1, 1], [1, 1, 0, 0])
+    one, other = (play(lambda *_: Outcome(Termination.TIME), start=start) for start in starts)
+    assert one.labels.tolist() == other.labels.tolist() == [0, 0, 1, 1]
+    np.testing.assert_array_equal(one.means, other.means)
+    assert one.means[0, 0] < one.means[1, 0]
+    pinned = PROBLEM.replace(constraints=[Label(0, 1)])
+    assert play(lambda *_: Outcome(Termination.TIME), pinned, start=[1, 1, 0, 0]).labels.tolist() == [
+        1,
+        1,
+        0,
+        0,
+    ]

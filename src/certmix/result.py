@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from certmix.ledger import Ledger, TracePoint
-from certmix.problem import Problem, satisfaction_table
+from certmix.problem import Point, Problem, interchangeable, satisfaction_table
 from certmix.problem.satisfaction import Satisfaction
 from certmix.status import Status, Termination, Tolerances, decide
 
@@ -179,6 +179,7 @@ def build_result(
     point = ledger.incumbent
     posterior = runner_up = None
     if point is not None:
+        point = _ordered(problem, point)
         posterior, runner_up = _posterior(problem, point.labels, point.means, point.weights)
     lower = ledger.bound
     columns = problem.samples.columns or tuple(f"x{j}" for j in range(problem.n_features))
@@ -205,6 +206,17 @@ def build_result(
         message=message,
         source=ledger.source,
     )
+
+
+def _ordered(problem: Problem, point: Point) -> Point:
+    """Interchangeable components by increasing mean, so that the same clustering always has the same labels."""
+    old = np.arange(problem.n_components)  # the component that takes each place
+    classes = interchangeable(problem)
+    for c in np.unique(classes):
+        members = np.flatnonzero(classes == c)
+        old[members] = members[np.lexsort(point.means[members].T[::-1])]
+    new = np.argsort(old)
+    return Point(new[point.labels], point.means[old], point.weights[old], point.value)
 
 
 def _posterior(
