@@ -1,0 +1,182 @@
+"""How long do the certified engines take? Prints a table in Markdown.
+
+    python benchmarks/engines.py [--only TEXT ...] [--time-limit 60] [--engine auto] [--large]
+                                 [--pam50 PATH] [--ruspini PATH]
+
+One row for each instance: the engine, the relative gap asked for and reached, the objective, nodes and seconds.
+Kernels are compiled beforehand, on small instances, so seconds are those of a warm start. ``--only`` keeps the rows
+whose name contains one of the texts. ``--large`` adds instances of 10^5 and 10^6 samples; ``--pam50`` and ``--ruspini``
+those that need a file.
+
+The last line times a fixed NumPy workload before and after the run: divide by it to compare machines, or moments on a
+busy one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import certmix
+from certmix.datasets import Dataset, load, load_pam50
+from certmix.problem import CannotLink, MinimumSize, MustLink, Problem
+
+HEADER = ("instance", "engine", "gap asked", "gap reached", "objective", "nodes", "seconds")
+
+
+@dataclass(frozen=True)
+class Row:
+    """An instance, and the relative gap that is asked for."""
+
+    name: str
+    make: Callable[[], Problem]  # large data are made when their turn comes
+    gap: float = 1e-6
+
+
+def standard() -> Iterator[Row]:
+    """Instances that need no file and little memory."""
+    yield Row("iris1d n=150", lambda: load("iris1d").problem(), 1e-9)
+    yield Row("iris1d n=45", lambda: load("iris1d", n=45, sigma=0.2).problem(), 1e-9)
+    yield Row("brca K=2", lambda: load("brca").problem())
+    for k in (3, 4, 5):
+        yield Row(f"iris K={k}", lambda k=k: load("iris").problem(n_components=k))
+    for d, k in ((2, 3), (2, 4), (3, 3), (3, 4)):
+        for seed in range(3):
+            name = f"overlapping n=300 d={d} K={k} seed={seed}"
+            yield Row(name, lambda d=d, k=k, seed=seed: overlapping(300, d, k, seed))
+    for name in ("iris", "brca"):
+        yield Row(f"{name} with 20+20 links, sizes >= 10", lambda name=name: linked(load(name)))
+
+
+def from_files(pam50: Path | None, ruspini: Path | None) -> Iterator[Row]:
+    """Instances whose data are not part of the package."""
+    if pam50 is not None:
+        yield Row("pam50-4d with labels", lambda: labelled(load_pam50(pam50)))
+        yield Row("pam50-4d without labels", lambda: load_pam50(pam50).problem())
+    if ruspini is not None:
+        points = np.loadtxt(ruspini, delimiter=",", skiprows=1)
+        for k in range(2, 11):
+            yield Row(f"k-means ruspini k={k}", lambda k=k: Problem(points, k, weights="uniform"))
+
+
+def large() -> Iterator[Row]:
+    """Instances with very many samples."""
+    yield Row("1-d mixture n=10^6 K=5", lambda: mixture(10**6, 1, 5), 1e-9)
+    yield Row("separated n=10^5 d=2 K=3", lambda: mixture(10**5, 2, 3), 1e-4)
+    yield Row("separated n=10^5 d=3 K=3", lambda: mixture(10**5, 3, 3), 1e-4)
+    yield Row("separated n=10^6 d=2 K=3", lambda: mixture(10**6, 2, 3), 1e-4)
+
+
+def overlapping(n: int, d: int, k: int, seed: int) -> Problem:
+    """Unit Gaussians around centres drawn with standard deviation 2: many samples lie between two of them."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(scale=2.0, size=(k, d))
+    return Problem(centres[rng.integers(k, size=n)] + rng.normal(size=(n, d)), k)
+
+
+def mixture(n: int, d: int, k: int) -> Problem:
+    """The paper's generative model, closest means six standard deviations apart."""
+    return load("mixture", n=n, d=d, k=k, separation=6.0, seed=0).problem()
+
+
+def labelled(data: Dataset) -> Problem:
+    return data.problem(constraints=data.labels())
+
+
+def linked(data: Dataset) -> Problem:
+    """20 cannot-links between classes, 20 must-links within classes, at least 10 samples in every component."""
+    assert data.target is not None
+    rng = np.random.default_rng(0)
+    constraints: list[CannotLink | MustLink | MinimumSize] = [MinimumSize(10)]
+    count = {True: 0, False: 0}
+    while min(count.values()) < 20:
+        i, j = (int(x) for x in rng.choice(data.n_samples, 2, replace=False))
+        same = bool(data.target[i] == data.target[j])
+        if count[same] < 20:
+            count[same] += 1
+            constraints.append(MustLink(i, j) if same else CannotLink(i, j))
+    return data.problem(constraints=constraints)
+
+
+def warm_up(rows: Iterable[Row], engine: str) -> None:
+    """Compile the kernels that the rows need."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(60, 2)) + 8.0 * rng.integers(3, size=(60, 1))
+    certmix.solve(Problem(points[:, :1], 3), "dynamic")
+    for constraints in ((), (CannotLink(0, 1), MustLink(2, 3), MinimumSize(5))):
+        for name in ("interval", "dual") if engine == "auto" else (engine,):
+            certmix.solve(Problem(points, 3, constraints=constraints), name, node_limit=2000)
+    if any("n=10" in row.name for row in rows):
+        certmix.solve(mixture(8000, 2, 2), "dual", gap=1e-3, time_limit=60)
+
+
+def calibration() -> float:
+    """Seconds of a fixed NumPy workload, the best of five."""
+    rng = np.random.default_rng(0)
+    matrix, values = rng.normal(size=(400, 400)), rng.normal(size=1_000_000)
+    best = np.inf
+    for _ in range(5):
+        start = time.perf_counter()
+        for _ in range(5):
+            matrix @ matrix
+            np.sort(values)
+            np.exp(values).sum()
+        best = min(best, time.perf_counter() - start)
+    return float(best)
+
+
+def run(row: Row, engine: str, time_limit: float, seed: int) -> tuple[str, ...]:
+    result = certmix.solve(row.make(), engine, gap=row.gap, time_limit=time_limit, seed=seed)
+    reached = f"{result.gap_relative:.1e}" if np.isfinite(result.gap_relative) else "-"
+    return (
+        row.name,
+        result.engine,
+        f"{row.gap:.0e}",
+        reached if result.status == "optimal" else f"**{reached}** ({result.termination})",
+        f"{result.objective:.10g}",
+        f"{result.nodes}",
+        f"{result.seconds:.2f}",
+    )
+
+
+def line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="TEXT", help="keep rows whose name contains one of these"
+    )
+    parser.add_argument("--time-limit", type=float, default=60.0, metavar="SECONDS", help="for each row")
+    parser.add_argument("--engine", default="auto", help="see: certmix engines")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--large", action="store_true", help="also instances of 10^5 and 10^6 samples")
+    parser.add_argument("--pam50", type=Path, metavar="PATH", help="the PAM50 training matrix, or its folder")
+    parser.add_argument("--ruspini", type=Path, metavar="PATH", help="the Ruspini data as a CSV file")
+    arguments = parser.parse_args()
+    rows = [
+        *standard(),
+        *from_files(arguments.pam50, arguments.ruspini),
+        *(large() if arguments.large else ()),
+    ]
+    rows = [r for r in rows if not arguments.only or any(text in r.name for text in arguments.only)]
+    if not rows:
+        sys.exit("no instance has such a name")
+    before = calibration()
+    warm_up(rows, arguments.engine)
+    print(line(HEADER))
+    print(line(["---"] * 2 + ["---:"] * (len(HEADER) - 2)), flush=True)
+    for row in rows:
+        print(line(run(row, arguments.engine, arguments.time_limit, arguments.seed)), flush=True)
+    print(f"\nCalibration: {before:.3f} s before, {calibration():.3f} s after.")
+
+
+if __name__ == "__main__":
+    main()
