@@ -92,7 +92,9 @@ def instance_arrays(instance: Instance) -> Arrays:
         conflict_with=np.ascontiguousarray(both[:, 1]),
         implications=np.array(instance.implications, dtype=np.int64).reshape(-1, 3),
         count_start=count_start,
-        count_group=np.concatenate([r.groups for r in rows]).astype(np.int64) if rows else np.zeros(0, dtype=np.int64),
+        count_group=np.concatenate([r.groups for r in rows]).astype(np.int64)
+        if rows
+        else np.zeros(0, dtype=np.int64),
         count_coefficient=(
             np.concatenate([r.coefficient for r in rows]).astype(np.float64) if rows else np.zeros(0)
         ),

@@ -1,14 +1,15 @@
-r"""Exact pricing over the cells of a kd-tree: a node costs as much as the boundary of its set, not as many groups as there are.
+r"""Exact pricing over the cells of a kd-tree: a node costs as much as the boundary of its set.
 
-The same search as :mod:`certmix.kernels.pricing` for many groups. A cell stands for all its groups: it knows their box,
-weight, weighted sum and sum of squares, and the range of their constant costs. Over a box of means the costs of its groups
-lie in an interval [s, t]; if a rule settles the whole cell it joins the sums or leaves the list, otherwise one theta serves
-all its groups:
+The same search as :mod:`certmix.kernels.pricing`, for many groups. A cell stands for all its groups: it knows
+their box, weight, weighted sum and sum of squares, and the range of their constant costs. Over a box of means the
+costs of its groups lie in an interval [s, t]; if a rule settles the whole cell it joins the sums or leaves the
+list, otherwise one theta serves all its groups:
 
     sum_g min(0, q_g) >= theta sum_g q_g + (1 - theta) m s,      theta = -s / (t - s),  m groups,
 
-a quadratic that the cell's sums give at once. A cell over which the costs vary more than over the box of means is replaced by its
-children, a small leaf by its groups. Pairs that may not be together are not looked at here, which only weakens the bound.
+a quadratic that the cell's sums give at once. A cell over which the costs vary more than over the box of means is
+replaced by its children, a small leaf by its groups. Pairs that may not be together are not looked at here, which
+only weakens the bound.
 """
 
 from __future__ import annotations
@@ -156,14 +157,14 @@ def price_cells(
     found_mean,
     found_slope,
 ):
-    """Lower bound on the smallest reduced cost over all sets of groups; ``(bound, best value, nodes, complete)``.
+    """Lower bound on the smallest reduced cost over sets of groups; ``(bound, best value, nodes, complete)``.
 
-    The groups of the tree are free to be in or out; groups that must be in come as sums (weight, weighted sum, constant
-    with half their squares). ``best_value`` is the value of some set, or infinite. Cheap sets are reported in ``found_*``. The other arguments are those of :func:`certmix.kernels.pricing.price`.
+    The groups of the tree are free to be in or out; groups that must be in come as sums (weight, weighted sum,
+    constant with half their squares). ``best_value`` is the value of some set, or infinite. Cheap sets are reported
+    in ``found_*``. The other arguments are those of :func:`certmix.kernels.pricing.price`.
     """
     N, d = points.shape
     n = entropy.shape[0] - 1
-    cells = tree.start.shape[0]
     summed, least, most = cell_costs(tree, cost)
     cut = min(threshold, best_value - tolerance)
     capacity = 1 << 16
@@ -201,7 +202,9 @@ def price_cells(
         magnitude_all += abs(cost[g])
     for j in range(d):
         base += 0.5 * gamma[j] * prior_mean[j] ** 2
-        farthest = max(farthest, abs(tree.lower[0, j]), abs(tree.upper[0, j]), abs(prior_mean[j]) * (gamma[j] > 0))
+        farthest = max(
+            farthest, abs(tree.lower[0, j]), abs(tree.upper[0, j]), abs(prior_mean[j]) * (gamma[j] > 0)
+        )
     magnitude_all += base + abs(forced_constant)
     a = max(a, forced_weight)
     b = min(b, forced_weight + tree.weight[0])
@@ -217,8 +220,13 @@ def price_cells(
                 full = weight[g] + gamma[j]
                 mean = (weight[g] * points[g, j] + gamma[j] * prior_mean[j]) / full
                 mean = min(max(mean, lo[j]), hi[j])
-                value += 0.5 * weight[g] * (points[g, j] - mean) ** 2 + 0.5 * gamma[j] * (mean - prior_mean[j]) ** 2
-            leaf_bound = min(leaf_bound, value - (2.0 * d + 64.0) * EPS * (abs(value) + abs(cost[g]) + farthest**2))
+                value += (
+                    0.5 * weight[g] * (points[g, j] - mean) ** 2
+                    + 0.5 * gamma[j] * (mean - prior_mean[j]) ** 2
+                )
+            leaf_bound = min(
+                leaf_bound, value - (2.0 * d + 64.0) * EPS * (abs(value) + abs(cost[g]) + farthest**2)
+            )
         a = 2.0
         if a > b:
             return min(leaf_bound, cut), best_value, 0, True
@@ -302,7 +310,9 @@ def price_cells(
                             item_hi[j] = points[g, j]
                         light = heavy = mass = weight[g]
                         cheap = dear = cost[g]
-                    by_cell = dear - cheap  # how much the costs vary through the cell's extent, and through the box's
+                    by_cell = (
+                        dear - cheap
+                    )  # how much the costs vary through the cell's extent, and through the box's
                     by_box = 0.0
                     for j in range(d):
                         gap = max(box_lo[j] - item_hi[j], item_lo[j] - box_hi[j], 0.0)
@@ -491,7 +501,7 @@ def price_cells(
                     share[j] += loss * _variation(item_total[j], box_lo[j], box_hi[j]) / spread
         if size_lower <= size <= size_upper and size > 0:
             # What seems to be in at the minimiser is a set like any other: the bound need not go above its cost.
-            value = constant + entropy[int(round(size))]
+            value = constant + entropy[int(size + 0.5)]
             for j in range(d):
                 full = size + gamma[j]
                 mean = min(max(total[j] / full, lo[j]), hi[j])

@@ -1,10 +1,10 @@
 """The interval bound: boxes for the means and intervals for the sizes, contracted and bounded (design 3.2).
 
-A node says: component k's mean lies in the box ``[lo_k, hi_k]``, its size in ``[a_k, b_k]``, and group g is in one of the
-components in its candidate set. ``mean`` is always the minimiser of the component's quadratic cost for its own members.
+A node says: component k's mean lies in the box ``[lo_k, hi_k]``, its size in ``[a_k, b_k]``, and group g is in one of
+the components in its candidate set. ``mean`` is always the minimiser of the component's quadratic cost for its own members.
 
-Rounding: comparisons that remove a candidate leave a relative slack of ``SLACK``; boxes are widened by the rounding of the
-sums behind them; a bound is lowered by ``(2 N + 64) eps`` times the sum of the absolute values that were added up.
+Rounding: comparisons that remove a candidate leave a relative slack of ``SLACK``; boxes are widened by the rounding of
+the sums behind them; a bound is lowered by ``(2 N + 64) eps`` times the sum of the absolute values that were added up.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def drop_dominated(lo, hi, a, b, mask, arrays):
     constraint: so only groups outside all coupling constraints are looked at, the component left must keep its smallest
     size and the one joined its largest. Valid only where the instance's cost is the exact objective.
     """
-    K, d = lo.shape
+    K = lo.shape[0]
     N = mask.shape[0]
     gain = np.empty(K)  # least saving from leaving k
     price = np.empty(K)  # most that joining k can cost
@@ -185,7 +185,9 @@ def drop_dominated(lo, hi, a, b, mask, arrays):
                 if arrays.plain_means:
                     factor = ib / (ib + w)
                 from_size = min(ia, n - iw)
-                price[k] = factor * 0.5 * w * far + arrays.entropy[k, from_size + iw] - arrays.entropy[k, from_size]
+                price[k] = (
+                    factor * 0.5 * w * far + arrays.entropy[k, from_size + iw] - arrays.entropy[k, from_size]
+                )
                 price[k] += arrays.scatter[c, g]
             if price[k] < cheapest:
                 second = cheapest
@@ -198,7 +200,9 @@ def drop_dominated(lo, hi, a, b, mask, arrays):
             if not mask[g] & bit:
                 continue
             alternative = second if k == best else cheapest
-            if not np.isfinite(alternative) or not gain[k] > alternative + SLACK * (1 + abs(gain[k]) + abs(alternative)):
+            if not np.isfinite(alternative) or not gain[k] > alternative + SLACK * (
+                1 + abs(gain[k]) + abs(alternative)
+            ):
                 continue
             keeps_size = a[k] - w >= arrays.size_lower[k]
             # A component of one group has its mean at that group, so outside the box this cannot be the case.
@@ -310,7 +314,9 @@ def bound_node(lo, hi, a, b, mask, cutoff, arrays, centre, share):
         weight[best] += t * w
         part = t * (0.5 * w * square + w * beta[best] + arrays.scatter[c, g]) + (1.0 - t) * low
         constant += part
-        magnitude += t * (0.5 * w * square + abs(w * beta[best]) + arrays.scatter[c, g]) + (1.0 - t) * abs(low)
+        magnitude += t * (0.5 * w * square + abs(w * beta[best]) + arrays.scatter[c, g]) + (1.0 - t) * abs(
+            low
+        )
         u += 1
     for k in range(K):
         for j in range(d):
@@ -337,9 +343,41 @@ def bound_node(lo, hi, a, b, mask, cutoff, arrays, centre, share):
                 reach += 4.0 * (N + 16) * EPS * arrays.largest
                 lo[k, j] = max(lo[k, j], bar - reach)
                 hi[k, j] = min(hi[k, j], bar + reach)
-        _fix_by_cost(bound, error, cutoff, lo, hi, mask, arrays, weight, total, value, beta, opened, favourite, theta, floor)
+        _fix_by_cost(
+            bound,
+            error,
+            cutoff,
+            lo,
+            hi,
+            mask,
+            arrays,
+            weight,
+            total,
+            value,
+            beta,
+            opened,
+            favourite,
+            theta,
+            floor,
+        )
     return _where_to_split(
-        bound, cutoff, lo, hi, a, b, mask, arrays, centre, beta, alpha, opened, favourite, rival, theta, floor, share
+        bound,
+        cutoff,
+        lo,
+        hi,
+        a,
+        b,
+        mask,
+        arrays,
+        centre,
+        beta,
+        alpha,
+        opened,
+        favourite,
+        rival,
+        theta,
+        floor,
+        share,
     )
 
 
@@ -393,7 +431,23 @@ def _fix_by_cost(
 
 @njit(cache=True)
 def _where_to_split(
-    bound, cutoff, lo, hi, a, b, mask, arrays, centre, beta, alpha, opened, favourite, rival, theta, floor, share
+    bound,
+    cutoff,
+    lo,
+    hi,
+    a,
+    b,
+    mask,
+    arrays,
+    centre,
+    beta,
+    alpha,
+    opened,
+    favourite,
+    rival,
+    theta,
+    floor,
+    share,
 ):
     """The split with the largest share of (true cost - minorant) at the minimiser.
 
@@ -554,7 +608,12 @@ def _violating_group(label, margin, sizes, a, b, mask, arrays):
             continue
         for g in range(label.shape[0]):
             inside = label[g] == k
-            if not single(mask[g]) and inside == (sizes[k] > b[k]) and mask[g] & (np.int64(1) << k) and margin[g] < least:
+            if (
+                not single(mask[g])
+                and inside == (sizes[k] > b[k])
+                and mask[g] & (np.int64(1) << k)
+                and margin[g] < least
+            ):
                 least = margin[g]
                 best = g
         if best >= 0:
@@ -623,7 +682,9 @@ def explore_node(lo, hi, a, b, mask, cutoff, arrays, centre, share):
 
 
 @njit(cache=True, nogil=True)
-def explore_batch(first, last, lo, hi, a, b, mask, cutoff, arrays, state, bound, kind, which, index, at, centre):
+def explore_batch(
+    first, last, lo, hi, a, b, mask, cutoff, arrays, state, bound, kind, which, index, at, centre
+):
     """Explore nodes ``first .. last - 1`` of a batch; every output is written in the node's own row.
 
     Holds no interpreter lock, so several threads can work on one batch.

@@ -4,8 +4,8 @@ For multipliers T, the reduced cost of a set S of groups for a component is
 
     r(S) = min_mu  sum_{g in S} [ w_g/2 |x_g - mu|^2 + cost_g ] + prior(mu) + h(|S|),    cost_g = scatter_g - T_g.
 
-``price`` bounds its minimum from below by a depth-first search over a box for mu and an interval [a, b] for the size. With
-the chord ``alpha + beta m <= h(m)``, a group contributes ``min(0, q_g)`` with ``q_g = w_g (|x_g - mu|^2 / 2 + beta) +
+``price`` bounds its minimum from below by a depth-first search over a box for mu and an interval [a, b] for the size.
+With the chord ``alpha + beta m <= h(m)``, a group contributes ``min(0, q_g)`` with ``q_g = w_g (|x_g - mu|^2 / 2 + beta) +
 cost_g``. Over a box on which q runs from s < 0 to t > 0, the concave function min(0, q) lies above
 ``theta q + (1 - theta) s`` with ``theta = -s / (t - s)``: a quadratic, so everything adds up to one separable quadratic
 that is minimised by clipping. For a pair that may not be together ``min(0, q_i, q_j)`` takes the place of the sum.
@@ -87,8 +87,8 @@ def price(
 
     The mean is confined to the box [lo, hi].
 
-    ``status`` is 1 for groups that must be in, 0 for free ones and -1 for those that may not; [a, b] the sizes looked at,
-    [size_lower, size_upper] the sizes allowed. Nodes whose bound reaches ``min(threshold, best value - tolerance)`` are
+    ``status`` is 1 for groups that must be in, 0 for free ones and -1 for those that may not; [a, b] the sizes looked
+    at,    [size_lower, size_upper] the sizes allowed. Nodes whose bound reaches ``min(threshold, best value - tolerance)`` are
     closed. Sets worth a column are reported as (value, mean, slope): the set of all groups with negative q there.
     """
     N, d = points.shape
@@ -101,7 +101,9 @@ def price(
     stack_bound = np.empty(STACK)
     stack_from = np.empty(STACK, dtype=np.int64)
     stack_len = np.empty(STACK, dtype=np.int64)
-    stack_end = np.empty(STACK, dtype=np.int64)  # where the arena is free; siblings may have lists of different lengths
+    stack_end = np.empty(
+        STACK, dtype=np.int64
+    )  # where the arena is free; siblings may have lists of different lengths
     # certain members: weight, sum, constant, magnitude
     stack_weight = np.empty(STACK)
     stack_total = np.empty((STACK, d))
@@ -158,7 +160,7 @@ def price(
             if status[g] != 0 or not a <= weight[g] <= b:
                 continue
             members[g] = True
-            found, size_found = set_cost(members, points, weight, cost, gamma, prior_mean, lo, hi, entropy)
+            found = set_cost(members, points, weight, cost, gamma, prior_mean, lo, hi, entropy)[0]
             members[g] = False
             found -= (2.0 * d + 64.0) * EPS * magnitude_all
             leaf_bound = min(leaf_bound, found)
@@ -166,8 +168,8 @@ def price(
         a = 2.0
         if a > b:
             return leaf_bound, best_value, 0, True
-    # The exchange arguments fail for sizes so near a limit that one group's leaving or joining would cross it. Those sizes
-    # are split off, so that the arguments serve everywhere else.
+    # The exchange arguments fail for sizes so near a limit that one group's leaving or joining would cross it. Those
+    # sizes are split off, so that the arguments serve everywhere else.
     heaviest = 0.0
     for p in range(length):
         heaviest = max(heaviest, weight[arena[p]])
@@ -254,7 +256,9 @@ def price(
                 if movable[g] and concave:
                     if (size_upper >= n or b + w <= size_upper) and ia + iw <= n:
                         step = entropy[ia + iw] - entropy[ia]
-                        if high_q[g] + step < -SLACK * (1.0 + abs(high_q[g]) + abs(cost[g]) + abs(entropy[ia])):
+                        if high_q[g] + step < -SLACK * (
+                            1.0 + abs(high_q[g]) + abs(cost[g]) + abs(entropy[ia])
+                        ):
                             sure_weight += w
                             square = 0.0
                             for j in range(d):
@@ -372,9 +376,7 @@ def price(
                 if members[g] and partner[g] >= 0 and members[partner[g]]:
                     admissible = False
         if admissible:
-            found, size_found = set_cost(
-                members, points, weight, cost, gamma, prior_mean, lo, hi, entropy
-            )
+            found = set_cost(members, points, weight, cost, gamma, prior_mean, lo, hi, entropy)[0]
             if found < best_value:
                 best_value = found
             if found < threshold:
@@ -514,7 +516,21 @@ def _variation(x, lo, hi):
 
 
 @njit(cache=True, nogil=True)
-def improve_set(members, points, weight, cost, gamma, prior_mean, lower, upper, entropy, status, size_lower, size_upper, conflict_start, conflict_with,
+def improve_set(
+    members,
+    points,
+    weight,
+    cost,
+    gamma,
+    prior_mean,
+    lower,
+    upper,
+    entropy,
+    status,
+    size_lower,
+    size_upper,
+    conflict_start,
+    conflict_with,
     sweeps,
 ):
     """Local search for a cheap set: single groups join or leave while the reduced cost falls. Returns its value.
@@ -535,7 +551,7 @@ def improve_set(members, points, weight, cost, gamma, prior_mean, lower, upper, 
                 square += weight[g] * points[g, j] ** 2
     value = _value(size, total, square, constant, gamma, prior_mean, lower, upper, entropy)
     moved = np.empty(d)
-    for sweep in range(sweeps):
+    for _ in range(sweeps):
         changed = False
         for g in range(N):
             if status[g] != 0:
@@ -593,7 +609,26 @@ def _value(size, total, square, constant, gamma, prior_mean, lower, upper, entro
 
 
 @njit(cache=True, nogil=True)
-def local_sets(starts, slopes, points, weight, cost, gamma, prior_mean, lower, upper, entropy, status, size_lower, size_upper, conflict_start, conflict_with, sweeps, sets, values):
+def local_sets(
+    starts,
+    slopes,
+    points,
+    weight,
+    cost,
+    gamma,
+    prior_mean,
+    lower,
+    upper,
+    entropy,
+    status,
+    size_lower,
+    size_upper,
+    conflict_start,
+    conflict_with,
+    sweeps,
+    sets,
+    values,
+):
     """Cheap sets found by local search from several (mean, slope) starts; rows of ``sets`` with their ``values``.
 
     A start whose set breaks a size limit or a conflict is repaired or given up (value infinite).

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from certmix.engines import Outcome
 from certmix.ledger import Ledger
 from certmix.local.solution import LocalSolution
@@ -120,38 +118,3 @@ class Annealing(_SoftMethod):
         from certmix.local.annealing import annealing
 
         return annealing(problem, **arguments)
-
-
-class HardEM:
-    """Hard EM whose assignment step is exact under all constraints, with local search and restarts."""
-
-    name = "hard-em"
-    certified = False
-    honours: frozenset[Feature] = EVERY_FEATURE
-
-    def refusal(self, problem: Problem) -> str | None:
-        return None
-
-    def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
-        from certmix.local.hard_em import hard_em
-        from certmix.presolve.instance import reduce
-
-        instance = reduce(problem)
-
-        def offer(labels: np.ndarray, _value: float = 0.0) -> None:
-            ledger.offer(instance.expand(labels), "hard EM")
-
-        left = options.time_left(ledger.seconds)
-        found = hard_em(
-            instance,
-            restarts=options.restarts,
-            seed=options.seed,
-            time_limit=None if math.isinf(left) else max(left, 0.0),
-            start=options.start,
-            callback=offer,
-        )
-        if found is not None:
-            ledger.nodes += found.restarts
-            offer(found.labels)
-        late = options.time_left(ledger.seconds) <= 0
-        return Outcome(Termination.TIME if late else Termination.CONVERGED, certificate="none")

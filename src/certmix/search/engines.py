@@ -15,6 +15,7 @@ from certmix.problem import Problem
 from certmix.problem.features import EVERY_FEATURE
 from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.interval import MOST_COMPONENTS, IntervalBound
+from certmix.search.heuristics import NodeCentres
 from certmix.search.loop import Search, search
 from certmix.search.stopping import stop_reason
 from certmix.search.threads import Threads
@@ -41,7 +42,7 @@ class IntervalEngine:
         instance = reduce(problem)
         first_incumbent(instance, ledger, options)
         with Threads(options.n_threads) as threads:
-            reason = search(IntervalBound(instance, threads), ledger, options)
+            reason = search(IntervalBound(instance, threads), ledger, options, NodeCentres(instance))
         return Outcome(reason, infeasible=reason is Termination.EXHAUSTED and ledger.incumbent is None)
 
 
@@ -68,13 +69,13 @@ class DualEngine:
         The interval search closes easy and tightly constrained instances before the dual has warmed up; the dual closes
         what the interval bound never would. Turns are measured in work, not in time, so that runs can be repeated.
         """
-        interval = Search(IntervalBound(instance, threads), ledger, options)
+        interval = Search(IntervalBound(instance, threads), ledger, options, NodeCentres(instance))
         per_node = instance.n_groups * instance.n_components * instance.n_features * INTERVAL_NODE
         turn = min(FIRST_TURN, PROBE_NODES * per_node)
         bound: DualBound | None = None
         dual: Search | None = None
         while True:
-            end = interval.nodes + max(1, int(turn / per_node))
+            end = interval.nodes + int(turn / per_node)
             reason = interval.run(pause=lambda: interval.nodes >= end)  # noqa: B023
             if reason is not None:
                 return reason

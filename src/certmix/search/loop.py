@@ -14,6 +14,8 @@ from certmix.status import Termination
 
 LARGEST_BATCH = 512
 
+Heuristic = Callable[[Explored, int, Ledger], None]
+
 
 class Search:
     """A branch-and-bound search that can be run, paused and run again.
@@ -25,8 +27,11 @@ class Search:
     the same answer.
     """
 
-    def __init__(self, bound: Bound, ledger: Ledger, options: Options) -> None:
+    def __init__(
+        self, bound: Bound, ledger: Ledger, options: Options, heuristic: Heuristic | None = None
+    ) -> None:
         self.bound = bound
+        self.heuristic = heuristic
         self.ledger = ledger
         self.options = options
         self.frontier = Frontier(bound.root())
@@ -65,6 +70,8 @@ class Search:
         self.nodes += len(nodes)
         for labels in explored.clusterings:
             ledger.offer(labels, "tree")
+        if self.heuristic is not None:
+            self.heuristic(explored, self.nodes, ledger)
         still = explored.open & (explored.nodes.bound < ledger.cutoff)
         # What was cut away inside a node was compared with the cutoff, so no more than that is proved of a leaf.
         self._close(explored.nodes.bound[~still].clip(max=cutoff))
@@ -83,8 +90,8 @@ class Search:
             self.leaves = min(self.leaves, float(value))
 
 
-def search(bound: Bound, ledger: Ledger, options: Options) -> Termination:
+def search(bound: Bound, ledger: Ledger, options: Options, heuristic: Heuristic | None = None) -> Termination:
     """Search to the end."""
-    reason = Search(bound, ledger, options).run()
+    reason = Search(bound, ledger, options, heuristic).run()
     assert reason is not None
     return reason

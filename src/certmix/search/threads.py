@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -25,7 +26,7 @@ class Threads:
             return
         pieces = min(rows, self.count * CHUNKS_PER_THREAD)
         ends = [rows * i // pieces for i in range(pieces + 1)]
-        for future in [self._pool.submit(work, a, b) for a, b in zip(ends, ends[1:], strict=False)]:
+        for future in [self._pool.submit(work, a, b) for a, b in itertools.pairwise(ends)]:
             future.result()
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """The dual bound as the loop sees it: interval nodes, bounded by multipliers and exact pricing (design 3.1 and 3.5).
 
-A node is the same as an interval node (boxes, size intervals, candidate sets), so both bounds apply to it and the better
-one counts. Splits are the interval bound's: a mean, a size, or the component of a group.
+A node is the same as an interval node (boxes, size intervals, candidate sets), so both bounds apply to it and the
+better one counts. Splits are the interval bound's: a mean, a size, or the component of a group.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from threading import Lock
 
 import numpy as np
 
-from certmix.local.hard_em import hard_em
+from certmix.local.moves import LocalSearch
 from certmix.presolve.instance import Instance, reduce
 from certmix.search.bounds.base import Explored
 from certmix.search.bounds.interval import IntervalBound
@@ -81,6 +81,8 @@ class DualBound:
         self._only_root = len(self.interval.root()) == 1
         self.work = 0  # (pricing node, group, coordinate) triples looked at so far
         self._counting = Lock()
+        self._improving = Lock()
+        self._local = LocalSearch(instance)
         self._root: Lagrangian | None = None
         self.phi, self.start = features(instance, labels, seed) if phi is None else (phi, starting(phi))
         self.partition = [instance.contract(labels) == k for k in range(instance.n_components)]
@@ -184,15 +186,17 @@ class DualBound:
             self._root = self._ascent(explored.nodes, 0, cutoff, at_root=True)
         before = self._root.nodes
         budget = max(0.0, work / (self.instance.n_groups * self.instance.n_features))
-        done = self._root.advance(cutoff + self.instance.error, ROOT_ITERATIONS, self._node_limit(True), budget)
+        done = self._root.advance(
+            cutoff + self.instance.error, ROOT_ITERATIONS, self._node_limit(True), budget
+        )
         self._count(self._root.nodes - before)
         return done
 
     def _learn_radius(self) -> None:
         """With many groups, learn the size of the trust region on a random sample of them.
 
-        Costs of clusters grow in proportion to the sample, so what is a sensible step there is one here. (The multipliers
-        found on the sample do not carry over: what fits its sparse tails is beaten by sets in the tails of the rest.)
+        Costs of clusters grow in proportion to the sample, so what is a sensible step there is one here. (The
+        multipliers found on the sample do not carry over: what fits its sparse tails is beaten by sets in the tails of the rest.)
         """
         instance, problem = self.instance, self.instance.problem
         labels = np.concatenate([np.full(m.sum(), k) for k, m in enumerate(self.partition)])
@@ -236,7 +240,9 @@ class DualBound:
             ascent = self._root
         else:
             ascent = self._ascent(nodes, i, cutoff, at_root)
-            ascent.advance(cutoff - shift, NODE_ITERATIONS, self._node_limit(at_root), 4 * self._node_limit(at_root))
+            ascent.advance(
+                cutoff - shift, NODE_ITERATIONS, self._node_limit(at_root), 4 * self._node_limit(at_root)
+            )
             self._count(ascent.nodes)
         labels = [self._labels(sets, nodes, i) for sets in ascent.partitions]
         return ascent.best + shift, ascent.best_t, [x for x in labels if x is not None]
@@ -335,5 +341,5 @@ class DualBound:
 
         if not is_feasible(instance.problem, labels):
             return None
-        found = hard_em(instance, restarts=1, seed=self.seed, start=labels)
-        return labels if found is None else instance.expand(found.labels)
+        with self._improving:
+            return instance.expand(self._local.improve(instance.contract(labels))[0])

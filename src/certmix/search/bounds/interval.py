@@ -23,7 +23,9 @@ class IntervalBound:
         self.instance = instance
         self.threads = threads or Threads(1)
         self.arrays = instance_arrays(instance)
-        narrow = [t for t, bits in ((np.int8, 7), (np.int16, 15), (np.int32, 31)) if instance.n_components <= bits]
+        narrow = [
+            t for t, bits in ((np.int8, 7), (np.int16, 15), (np.int32, 31)) if instance.n_components <= bits
+        ]
         self._stored = narrow[0] if narrow else np.int64
 
     def root(self) -> Nodes:
@@ -56,7 +58,7 @@ class IntervalBound:
         )
 
     def _finite(self, bound: np.ndarray, sign: int) -> np.ndarray:
-        """Means lie among the points, the prior mean and the box: replace infinities by something beyond all of them."""
+        """Means lie among the points, the prior mean and the box: replace infinities by something beyond them."""
         return np.where(np.isfinite(bound), bound, sign * 2.0 * (self.arrays.largest + 1.0))
 
     def explore(self, nodes: Nodes, cutoff: float) -> Explored:

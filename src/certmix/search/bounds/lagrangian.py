@@ -1,7 +1,7 @@
 """The dual bound of one node: multipliers by a restricted master program, proved by exact pricing (design 3.1).
 
-For any multipliers T,  optimum >= sum_g T_g + sum_k v_k(T),  where v_k is the smallest reduced cost of a set that component
-k may hold. The sum runs over the groups whose component is open; groups known to be in k are forced into k's sets.
+For any multipliers T,  optimum >= sum_g T_g + sum_k v_k(T),  where v_k is the smallest reduced cost of a set that
+component k may hold. The sum runs over the groups whose component is open; groups known to be in k are forced into k's sets.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from certmix.search.threads import Threads
 EPS = 2.220446049250313e-16
 LARGEST_RADIUS = 500.0
 LARGEST_SLACK = 10.0
+MOST_DEVIATIONS = 5000  # with more groups than this they have no deviations of their own
 KEPT_PARTITIONS = 3
 SMALL_PRICING = 1000  # nodes; a larger pricing search is shared between threads
 NEW_STARTS = 32
@@ -63,7 +64,9 @@ class Lagrangian:
         self.best_t = np.zeros(len(phi))
         self.partitions: list[list[tuple[np.ndarray, int]]] = []  # nearly disjoint (set, component) pairs
         self.seen: set[tuple[int, bytes]] = set()
-        self.starts: dict[int, tuple[list[np.ndarray], list[float]]] = {i: ([], []) for i in range(len(classes))}
+        self.starts: dict[int, tuple[list[np.ndarray], list[float]]] = {
+            i: ([], []) for i in range(len(classes))
+        }
 
     def multipliers(self, raw: np.ndarray) -> np.ndarray:
         """From the master's multipliers to those of the problem: the scatter inside groups is always paid."""
@@ -228,7 +231,7 @@ class Lagrangian:
         """Look further: a larger region, then deviations for every group. False when there is nothing left to try."""
         if self.radius < LARGEST_RADIUS:
             self.radius *= 8.0
-        elif self.slack < LARGEST_SLACK:
+        elif self.slack < LARGEST_SLACK and len(self.free) <= MOST_DEVIATIONS:
             self.slack = 10.0 * self.slack if self.slack else 0.1
             self.radius = max(self.slack, 1.0)
         else:

@@ -60,7 +60,9 @@ def starting(phi: np.ndarray) -> np.ndarray:
 
 def soft_minimum(costs: np.ndarray, temperature: float) -> np.ndarray:
     least = costs.min(axis=1)
-    return np.asarray(least - temperature * np.log(np.exp(-(costs - least[:, None]) / temperature).sum(axis=1)))
+    return np.asarray(
+        least - temperature * np.log(np.exp(-(costs - least[:, None]) / temperature).sum(axis=1))
+    )
 
 
 def _cells(x: np.ndarray, seed: int) -> np.ndarray:

@@ -71,7 +71,9 @@ class Pricer:
         """The cost c(S) of a set, without multipliers; the mean stays in the class's box."""
         points, weight, gamma, prior_mean, entropy = self._place(which)
         cost = self.arrays.scatter[self.arrays.system[which.component]]
-        return float(set_cost(members, points, weight, cost, gamma, prior_mean, which.lo, which.hi, entropy)[0])
+        return float(
+            set_cost(members, points, weight, cost, gamma, prior_mean, which.lo, which.hi, entropy)[0]
+        )
 
     def exact(
         self,
@@ -85,7 +87,9 @@ class Pricer:
     ) -> Priced:
         """Lower bound on the smallest reduced cost of a class, see :func:`certmix.kernels.pricing.price`."""
         if self.instance.n_groups >= CELLS_FROM:
-            return self._exact_by_cells(which, multipliers, threshold, tolerance, node_limit, start_value, keep)
+            return self._exact_by_cells(
+                which, multipliers, threshold, tolerance, node_limit, start_value, keep
+            )
         points, weight, gamma, prior_mean, entropy = self._place(which)
         values, means, slopes = np.empty(keep), np.empty((keep, points.shape[1])), np.empty(keep)
         bound, best, nodes, complete = price(
@@ -103,7 +107,8 @@ class Pricer:
             which.b,
             which.a,
             which.b,
-            self.partner < 0,  # all that the pricing problem knows of coupling constraints are the matched pairs
+            self.partner
+            < 0,  # all that the pricing problem knows of coupling constraints are the matched pairs
             self.partner,
             threshold,
             tolerance,
