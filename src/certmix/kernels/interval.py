@@ -1,7 +1,8 @@
 """The interval bound: boxes for the means and intervals for the sizes, contracted and bounded (design 3.2).
 
-A node says: component k's mean lies in the box ``[lo_k, hi_k]``, its size in ``[a_k, b_k]``, and group g is in one of
-the components in its candidate set. ``mean`` is always the minimiser of the component's quadratic cost for its own members.
+A node says: component k's mean lies in the box ``[lo_k, hi_k]``, its size in ``[a_k, b_k]``, and group g is in
+one of the components in its candidate set. ``mean`` is always the minimiser of the component's quadratic cost
+for its own members.
 
 Rounding: comparisons that remove a candidate leave a relative slack of ``SLACK``; boxes are widened by the rounding of
 the sums behind them; a bound is lowered by ``(2 N + 64) eps`` times the sum of the absolute values that were added up.

@@ -4,11 +4,12 @@ For multipliers T, the reduced cost of a set S of groups for a component is
 
     r(S) = min_mu  sum_{g in S} [ w_g/2 |x_g - mu|^2 + cost_g ] + prior(mu) + h(|S|),    cost_g = scatter_g - T_g.
 
-``price`` bounds its minimum from below by a depth-first search over a box for mu and an interval [a, b] for the size.
-With the chord ``alpha + beta m <= h(m)``, a group contributes ``min(0, q_g)`` with ``q_g = w_g (|x_g - mu|^2 / 2 + beta) +
-cost_g``. Over a box on which q runs from s < 0 to t > 0, the concave function min(0, q) lies above
-``theta q + (1 - theta) s`` with ``theta = -s / (t - s)``: a quadratic, so everything adds up to one separable quadratic
-that is minimised by clipping. For a pair that may not be together ``min(0, q_i, q_j)`` takes the place of the sum.
+``price`` bounds its minimum from below by a depth-first search over a box for mu and an interval [a, b] for the
+size. With the chord ``alpha + beta m <= h(m)``, a group contributes ``min(0, q_g)`` with ``q_g = w_g (|x_g -
+mu|^2 / 2 + beta) + cost_g``. Over a box on which q runs from s < 0 to t > 0, the concave function min(0, q)
+lies above ``theta q + (1 - theta) s`` with ``theta = -s / (t - s)``: a quadratic, so everything adds up to one
+separable quadratic that is minimised by clipping. For a pair that may not be together ``min(0, q_i, q_j)``
+takes the place of the sum.
 
 Groups whose membership an exchange argument settles leave the list that children look at. The argument adds or removes
 one group, so it is used only for groups outside coupling constraints and where the size stays within the limits.
@@ -87,9 +88,10 @@ def price(
 
     The mean is confined to the box [lo, hi].
 
-    ``status`` is 1 for groups that must be in, 0 for free ones and -1 for those that may not; [a, b] the sizes looked
-    at,    [size_lower, size_upper] the sizes allowed. Nodes whose bound reaches ``min(threshold, best value - tolerance)`` are
-    closed. Sets worth a column are reported as (value, mean, slope): the set of all groups with negative q there.
+    ``status`` is 1 for groups that must be in, 0 for free ones and -1 for those that may not; [a, b] the sizes
+    looked at, [size_lower, size_upper] the sizes allowed. Nodes whose bound reaches ``min(threshold, best
+    value - tolerance)`` are closed. Sets worth a column are reported as (value, mean, slope): the set of all
+    groups with negative q there.
     """
     N, d = points.shape
     n = entropy.shape[0] - 1

@@ -196,7 +196,8 @@ class DualBound:
         """With many groups, learn the size of the trust region on a random sample of them.
 
         Costs of clusters grow in proportion to the sample, so what is a sensible step there is one here. (The
-        multipliers found on the sample do not carry over: what fits its sparse tails is beaten by sets in the tails of the rest.)
+        multipliers found on the sample do not carry over: what fits its sparse tails is beaten by sets in the
+        tails of the rest.)
         """
         instance, problem = self.instance, self.instance.problem
         labels = np.concatenate([np.full(m.sum(), k) for k, m in enumerate(self.partition)])

@@ -1,7 +1,8 @@
 """The dual bound of one node: multipliers by a restricted master program, proved by exact pricing (design 3.1).
 
-For any multipliers T,  optimum >= sum_g T_g + sum_k v_k(T),  where v_k is the smallest reduced cost of a set that
-component k may hold. The sum runs over the groups whose component is open; groups known to be in k are forced into k's sets.
+For any multipliers T,  optimum >= sum_g T_g + sum_k v_k(T),  where v_k is the smallest reduced cost of a set
+that component k may hold. The sum runs over the groups whose component is open; groups known to be in k are
+forced into k's sets.
 """
 
 from __future__ import annotations
