@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from certmix.kernels.pricing import local_sets, price, set_cost
+from certmix.kernels.pricing import price
+from certmix.kernels.sets import local_sets, set_cost
 
 
 @dataclass

@@ -20,6 +20,7 @@ import numpy as np
 from numba import njit
 
 from certmix.kernels.interval import EPS, SLACK, chord
+from certmix.kernels.splitting import variation
 
 LEAF = 8
 STACK = 4096
@@ -495,10 +496,10 @@ def price_cells(
             loss = count * (-s) * t / (t - s)
             spread = 0.0
             for j in range(d):
-                spread += _variation(item_total[j], box_lo[j], box_hi[j])
+                spread += variation(item_total[j], box_lo[j], box_hi[j])
             if spread > 0:
                 for j in range(d):
-                    share[j] += loss * _variation(item_total[j], box_lo[j], box_hi[j]) / spread
+                    share[j] += loss * variation(item_total[j], box_lo[j], box_hi[j]) / spread
         if size_lower <= size <= size_upper and size > 0:
             # What seems to be in at the minimiser is a set like any other: the bound need not go above its cost.
             value = constant + entropy[int(size + 0.5)]
@@ -559,10 +560,3 @@ def price_cells(
                     stack_lo[top, split] = cutting
             top += 1
     return min(leaf_bound, cut), best_value, nodes, complete
-
-
-@njit(cache=True)
-def _variation(x, lo, hi):
-    far = max(hi - x, x - lo)
-    near = max(lo - x, x - hi, 0.0)
-    return far * far - near * near

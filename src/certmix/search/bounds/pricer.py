@@ -9,7 +9,8 @@ import numpy as np
 
 from certmix.kernels.arrays import Arrays
 from certmix.kernels.cells import Tree, build_tree, price_cells
-from certmix.kernels.pricing import local_sets, price, set_cost
+from certmix.kernels.pricing import price
+from certmix.kernels.sets import local_sets, set_cost
 from certmix.presolve.instance import Instance
 
 CELLS_FROM = 3000  # from so many groups on, pricing works on the cells of a kd-tree

@@ -1,0 +1,213 @@
+"""Single sets of groups: their exact reduced cost, and local search for cheap ones.
+
+The reduced cost of a set for a component is defined in :mod:`certmix.kernels.pricing`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def set_cost(members, points, weight, cost, gamma, prior_mean, lower, upper, entropy):
+    """Exact reduced cost of a set and its size; ``members`` is a bool array."""
+    N, d = points.shape
+    size = 0.0
+    constant = 0.0
+    total = np.zeros(d)
+    square = 0.0
+    for g in range(N):
+        if members[g]:
+            size += weight[g]
+            constant += cost[g]
+            for j in range(d):
+                total[j] += weight[g] * points[g, j]
+    value = constant + entropy[int(size)]
+    for j in range(d):
+        full = size + gamma[j]
+        if full <= 0:
+            continue
+        mean = (total[j] + gamma[j] * prior_mean[j]) / full
+        mean = min(max(mean, lower[j]), upper[j])
+        total[j] = mean
+        value += 0.5 * gamma[j] * (mean - prior_mean[j]) ** 2
+    for g in range(N):
+        if members[g]:
+            square = 0.0
+            for j in range(d):
+                square += (points[g, j] - total[j]) ** 2
+            value += 0.5 * weight[g] * square
+    return value, size
+
+
+@njit(cache=True, nogil=True)
+def improve_set(
+    members,
+    points,
+    weight,
+    cost,
+    gamma,
+    prior_mean,
+    lower,
+    upper,
+    entropy,
+    status,
+    size_lower,
+    size_upper,
+    conflict_start,
+    conflict_with,
+    sweeps,
+):
+    """Local search for a cheap set: single groups join or leave while the reduced cost falls. Returns its value.
+
+    ``members`` is changed in place and stays admissible with respect to sizes and conflicts if it was.
+    """
+    N, d = points.shape
+    size = 0.0
+    total = np.zeros(d)
+    square = 0.0
+    constant = 0.0
+    for g in range(N):
+        if members[g]:
+            size += weight[g]
+            constant += cost[g]
+            for j in range(d):
+                total[j] += weight[g] * points[g, j]
+                square += weight[g] * points[g, j] ** 2
+    value = _value(size, total, square, constant, gamma, prior_mean, lower, upper, entropy)
+    moved = np.empty(d)
+    for _ in range(sweeps):
+        changed = False
+        for g in range(N):
+            if status[g] != 0:
+                continue
+            sign = -1.0 if members[g] else 1.0
+            new_size = size + sign * weight[g]
+            if new_size < max(size_lower, 1.0) or new_size > size_upper:
+                continue
+            if sign > 0:
+                clash = False
+                for p in range(conflict_start[g], conflict_start[g + 1]):
+                    if members[conflict_with[p]]:
+                        clash = True
+                if clash:
+                    continue
+            norm = 0.0
+            for j in range(d):
+                moved[j] = total[j] + sign * weight[g] * points[g, j]
+                norm += points[g, j] ** 2
+            new_value = _value(
+                new_size,
+                moved,
+                square + sign * weight[g] * norm,
+                constant + sign * cost[g],
+                gamma,
+                prior_mean,
+                lower,
+                upper,
+                entropy,
+            )
+            if new_value < value - 1e-10 * (1.0 + abs(value)):
+                value = new_value
+                size = new_size
+                square += sign * weight[g] * norm
+                constant += sign * cost[g]
+                for j in range(d):
+                    total[j] = moved[j]
+                members[g] = not members[g]
+                changed = True
+        if not changed:
+            break
+    return value
+
+
+@njit(cache=True, nogil=True)
+def _value(size, total, square, constant, gamma, prior_mean, lower, upper, entropy):
+    """Reduced cost from sufficient statistics."""
+    out = 0.5 * square + constant + entropy[int(size)]
+    for j in range(total.shape[0]):
+        full = size + gamma[j]
+        push = total[j] + gamma[j] * prior_mean[j]
+        mean = min(max(push / full, lower[j]), upper[j])
+        out += 0.5 * full * mean * mean - push * mean + 0.5 * gamma[j] * prior_mean[j] ** 2
+    return out
+
+
+@njit(cache=True, nogil=True)
+def local_sets(
+    starts,
+    slopes,
+    points,
+    weight,
+    cost,
+    gamma,
+    prior_mean,
+    lower,
+    upper,
+    entropy,
+    status,
+    size_lower,
+    size_upper,
+    conflict_start,
+    conflict_with,
+    sweeps,
+    sets,
+    values,
+):
+    """Cheap sets found by local search from several (mean, slope) starts; rows of ``sets`` with their ``values``.
+
+    A start whose set breaks a size limit or a conflict is repaired or given up (value infinite).
+    """
+    N, d = points.shape
+    for i in range(starts.shape[0]):
+        members = sets[i]
+        size = 0.0
+        worst = -1
+        for g in range(N):
+            members[g] = status[g] == 1
+            if members[g]:
+                size += weight[g]
+        nearest = -1
+        least = np.inf
+        for g in range(N):
+            if status[g] != 0:
+                continue
+            norm = 0.0
+            for j in range(d):
+                norm += (points[g, j] - starts[i, j]) ** 2
+            q = weight[g] * (0.5 * norm + slopes[i]) + cost[g]
+            if q < least:
+                least = q
+                nearest = g
+            if q < 0 and size + weight[g] <= size_upper:
+                clash = False
+                for p in range(conflict_start[g], conflict_start[g + 1]):
+                    if members[conflict_with[p]]:
+                        clash = True
+                if not clash:
+                    members[g] = True
+                    size += weight[g]
+        if size == 0 and nearest >= 0:
+            members[nearest] = True
+            size = weight[nearest]
+        if size < size_lower or size == 0 or size > size_upper or worst >= 0:
+            values[i] = np.inf
+            continue
+        values[i] = improve_set(
+            members,
+            points,
+            weight,
+            cost,
+            gamma,
+            prior_mean,
+            lower,
+            upper,
+            entropy,
+            status,
+            size_lower,
+            size_upper,
+            conflict_start,
+            conflict_with,
+            sweeps,
+        )
