@@ -17,8 +17,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from certmix.kernels.compiled import njit
 from certmix.kernels.interval import EPS, SLACK, chord
 from certmix.kernels.splitting import variation
 
@@ -42,7 +42,7 @@ class Tree(NamedTuple):
     square: np.ndarray  # (M,) half the weighted sum of squares
 
 
-@njit(cache=True)
+@njit()
 def build_tree(points, weight):
     """A balanced kd-tree: every cell is cut at the median of its widest coordinate."""
     N, d = points.shape
@@ -107,7 +107,7 @@ def build_tree(points, weight):
     )
 
 
-@njit(cache=True)
+@njit()
 def cell_costs(tree, cost):
     """Sum, smallest and largest constant cost of every cell's groups."""
     cells = tree.start.shape[0]
@@ -131,7 +131,7 @@ def cell_costs(tree, cost):
     return summed, least, most
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def price_cells(
     tree,
     points,
@@ -436,7 +436,7 @@ def price_cells(
             if bound >= cut:
                 closed = True
                 break
-            rest = cut - bound
+            rest = cut - value  # of this quadratic, though the parent's bound may be the better one
             shrunk = False
             if np.isfinite(rest):
                 for j in range(d):

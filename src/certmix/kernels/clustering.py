@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from certmix.kernels.compiled import njit
 
 # What stands where in ``Model.region`` …
 PRIOR_WEIGHT, PRIOR_MEAN, LOWER, UPPER = 0, 1, 2, 3
@@ -54,7 +55,7 @@ class State(NamedTuple):
     moved: np.ndarray  # (N,) groups of a compound move
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def accumulate(model, label, size, centre, tally):
     """Statistics of a clustering from scratch."""
     K, d = centre.shape
@@ -82,7 +83,7 @@ def accumulate(model, label, size, centre, tally):
             centre[k, j] = centre[k, j] / mass if mass > 0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def excess(region, penalty, k, j, at):
     """Squared distance from a centre to the box, times the penalty."""
     if at < region[LOWER, k, j]:
@@ -94,7 +95,7 @@ def excess(region, penalty, k, j, at):
     return penalty * gap * gap
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def square(points, c, g, centre, k):
     """Squared distance from group g to a centre."""
     total = 0.0
@@ -104,7 +105,7 @@ def square(points, c, g, centre, k):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def clustering_cost(model, label, size, centre):
     """Cost of a clustering whose statistics are fresh: ``sum_k c_k(S_k)``, in two passes over the data."""
     K, d = centre.shape
@@ -130,7 +131,7 @@ def clustering_cost(model, label, size, centre):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def cluster_cost(model, k, size, total, half_square):
     """Cost ``c_k(S)`` from sufficient statistics.
 
@@ -150,7 +151,7 @@ def cluster_cost(model, k, size, total, half_square):
 
 # The next two are called for every group and component of every sweep. They take arrays, not the model:
 # numba counts references whenever it takes an array out of a tuple, and that would be most of the work.
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def insertion(points, region, penalty, c, g, w, m, centre, k):
     """Change of the quadratic cost of component k (m samples) when group g of weight w joins; scatter aside.
 
@@ -171,7 +172,7 @@ def insertion(points, region, penalty, c, g, w, m, centre, k):
     return change
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def removal(points, region, penalty, c, g, w, m, centre, k):
     """Change of the quadratic cost of component k (m samples) when its group g leaves; scatter aside.
 
@@ -193,7 +194,7 @@ def removal(points, region, penalty, c, g, w, m, centre, k):
     return change
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def slope(model, k, size):
     """Price of one more sample in component k: the middle of the entropy's forward and backward difference.
 
@@ -210,7 +211,7 @@ def slope(model, k, size):
     return 0.5 * (up + down) if np.isfinite(up) else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def parameters(model, size, centre, mean, price):
     """Best means (clipped centres) and prices of a sample in every component."""
     for k in range(centre.shape[0]):
@@ -219,7 +220,7 @@ def parameters(model, size, centre, mean, price):
             mean[k, j] = min(max(centre[k, j], model.region[LOWER, k, j]), model.region[UPPER, k, j])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def linear_costs(model, mean, price):
     """``costs[g, k] = scatter + w (1/2 |x_g - mean_k|^2 + price_k)``: what an assignment step minimises."""
     N = model.weight.shape[0]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from certmix.kernels.compiled import njit
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def extend_layer(
     y,
     previous,

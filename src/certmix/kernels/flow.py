@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from certmix.kernels.compiled import njit
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def balanced_assignment(costs, lower, upper):
     """Labels that minimise ``sum_g costs[g, label_g]`` with between lower_k and upper_k groups in k.
 
@@ -86,7 +87,7 @@ def balanced_assignment(costs, lower, upper):
     return label, False, np.zeros(K)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _prices(step, size, lower, upper):
     """Shortest distances among the components and an outside that takes and gives for free."""
     K = size.shape[0]
@@ -102,7 +103,7 @@ def _prices(step, size, lower, upper):
     return distance[:K] - distance[K]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _scan(costs, label, best, width, b, k):
     """In block b, the group of component k that is cheapest to send to every other component."""
     N, K = costs.shape
@@ -115,7 +116,7 @@ def _scan(costs, label, best, width, b, k):
                     best[k, other, b] = g
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _top(costs, best, step, carrier, k):
     """The cheapest transfers out of component k."""
     for other in range(step.shape[0]):
@@ -130,7 +131,7 @@ def _top(costs, best, step, carrier, k):
                 carrier[k, other] = g
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _shortest(step, distance, previous):
     """Bellman and Ford; steps may be negative, cycles only by rounding, which the tolerance keeps out."""
     K = distance.shape[0]

@@ -11,8 +11,8 @@ the sums behind them; a bound is lowered by ``(2 N + 64) eps`` times the sum of 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from certmix.kernels.compiled import njit
 from certmix.kernels.propagation import propagate, single
 from certmix.kernels.splitting import SPLIT_GROUP, where_to_split
 
@@ -21,7 +21,7 @@ SLACK = 1e-12
 OPEN, CLOSED, DECIDED = 0, 1, 2
 
 
-@njit(cache=True)
+@njit()
 def chord(entropy, concave, a, b):
     """``(alpha, beta)`` with ``alpha + beta m <= entropy[m]`` for every whole m in [a, b]."""
     low = int(a)
@@ -43,7 +43,7 @@ def chord(entropy, concave, a, b):
     return alpha, beta
 
 
-@njit(cache=True)
+@njit()
 def contract_means(lo, hi, a, b, mask, arrays):
     """Intersect every box with the means that its certain members plus some of its candidates can have.
 
@@ -104,7 +104,7 @@ def contract_means(lo, hi, a, b, mask, arrays):
     return True
 
 
-@njit(cache=True)
+@njit()
 def order_components(lo, hi, b, arrays):
     """Interchangeable components may be numbered by increasing mean along one coordinate."""
     K = lo.shape[0]
@@ -125,7 +125,7 @@ def order_components(lo, hi, b, arrays):
     return True
 
 
-@njit(cache=True)
+@njit()
 def box_distances(x, lo, hi):
     """Squared distances from a point to the nearest and the farthest point of a box."""
     near = 0.0
@@ -140,7 +140,7 @@ def box_distances(x, lo, hi):
     return near, far
 
 
-@njit(cache=True)
+@njit()
 def drop_dominated(lo, hi, a, b, mask, arrays):
     """Drop k from g's candidates when moving g out of k would surely pay (Hartigan's exchange).
 
@@ -213,7 +213,7 @@ def drop_dominated(lo, hi, a, b, mask, arrays):
     return True
 
 
-@njit(cache=True)
+@njit()
 def _quadratic(weight, total, lo, hi):
     """Minimise ``weight/2 x^2 - total x`` over an interval: (value, minimiser)."""
     if weight > 0:
@@ -224,7 +224,7 @@ def _quadratic(weight, total, lo, hi):
     return 0.5 * weight * x * x - total * x, x
 
 
-@njit(cache=True)
+@njit()
 def bound_node(lo, hi, a, b, mask, cutoff, arrays, centre, share):
     """Bound a node, tighten its boxes and candidate sets against the cutoff, and say where the bound loses most.
 
@@ -382,7 +382,7 @@ def bound_node(lo, hi, a, b, mask, cutoff, arrays, centre, share):
     )
 
 
-@njit(cache=True)
+@njit()
 def _fix_by_cost(
     bound, error, cutoff, lo, hi, mask, arrays, weight, total, value, beta, opened, favourite, theta, floor
 ):
@@ -430,7 +430,7 @@ def _fix_by_cost(
                 mask[g] &= ~bit
 
 
-@njit(cache=True)
+@njit()
 def _width(lo, hi, a, b, mask):
     total = 0.0
     for k in range(lo.shape[0]):
@@ -439,7 +439,7 @@ def _width(lo, hi, a, b, mask):
     return total
 
 
-@njit(cache=True)
+@njit()
 def explore_node(lo, hi, a, b, mask, cutoff, arrays, centre, share):
     """Contract and bound one node in place until it stops shrinking.
 
@@ -482,7 +482,7 @@ def explore_node(lo, hi, a, b, mask, cutoff, arrays, centre, share):
     return OPEN, bound, kind, which, index, at
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def explore_batch(
     first, last, lo, hi, a, b, mask, cutoff, arrays, state, bound, kind, which, index, at, centre
 ):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from certmix.kernels.clustering import (
     CONFLICT,
     COUNT,
@@ -16,6 +14,7 @@ from certmix.kernels.clustering import (
     removal,
     square,
 )
+from certmix.kernels.compiled import njit
 
 # A change must be better than rounding to count; relative to the terms that it is the difference of.
 TOLERANCE = 1e-12
@@ -23,14 +22,14 @@ TOLERANCE = 1e-12
 CHAIN_LIMIT = 24
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def refresh(model, state):
     """Recompute the statistics from the labels; return the cost."""
     accumulate(model, state.label, state.size, state.centre, state.tally)
     return clustering_cost(model, state.label, state.size, state.centre)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def fits(model, state, g, k, target):
     """May group g move from k to the target, everything else staying where it is?"""
     w = model.weight[g]
@@ -59,7 +58,7 @@ def fits(model, state, g, k, target):
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def holds(model, state):
     """Do the labels satisfy every constraint? Statistics must be fresh."""
     label, links = state.label, model.links
@@ -82,7 +81,7 @@ def holds(model, state):
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def tallied(model, state, g, k, target):
     """Keep the tallies up when group g moves from k to the target."""
     links = model.links
@@ -95,7 +94,7 @@ def tallied(model, state, g, k, target):
                 state.tally[r] += links[p, 2]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def shift(model, state, g, target):
     """Move group g to the target and update the statistics."""
     points, region, centre = model.points, model.region, state.centre
@@ -116,7 +115,7 @@ def shift(model, state, g, target):
         tallied(model, state, g, k, target)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def reassign(model, state, mean, price):
     """One classification step for fixed means and prices, group by group, keeping every constraint.
 
@@ -155,7 +154,7 @@ def reassign(model, state, mean, price):
     return changed
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def lloyd(model, state, mean, price, passes):
     """Classification EM from the state's labels; returns the number of passes used."""
     for step in range(passes):
@@ -167,7 +166,7 @@ def lloyd(model, state, mean, price, passes):
     return passes
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def hartigan(model, state, sweeps):
     """Move single groups while that lowers the cost, by the exact change. Returns the number of moves."""
     points, scatter, weight, entropy = model.points, model.scatter, model.weight, model.entropy
@@ -215,7 +214,7 @@ def hartigan(model, state, sweeps):
     return moves
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def close(model, state, count):
     """Take along what a compound move forces to move; returns the number of groups, or -1 when it cannot be.
 
@@ -250,14 +249,14 @@ def close(model, state, count):
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def along(state, g, target, count):
     state.pending[g] = target
     state.moved[count] = g
     return count + 1
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def transfer(model, state, g, k, target):
     """Change of the quadratic cost when group g goes from k to the target."""
     points, region, penalty, centre = model.points, model.region, model.penalty, state.centre
@@ -268,7 +267,7 @@ def transfer(model, state, g, k, target):
     return change + insertion(points, region, penalty, b, g, w, state.size[target], centre, target)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def copy_statistics(size, centre, to_size, to_centre):
     """Copy sizes and centres."""
     for k in range(size.shape[0]):
@@ -277,7 +276,7 @@ def copy_statistics(size, centre, to_size, to_centre):
             to_centre[k, j] = centre[k, j]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def attempt(model, state, count, size, centre, force):
     """Carry out a compound move, ``state.moved[:count]`` to ``state.pending``, if it lowers the cost.
 
@@ -335,7 +334,7 @@ def attempt(model, state, count, size, centre, force):
     return change
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def chains(model, state, size, centre):
     """Move groups in conflicts or implications, with the chains that they force. Returns the moves made."""
     K = state.size.shape[0]
@@ -351,7 +350,7 @@ def chains(model, state, size, centre):
     return moves
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def pairs(model, state, size, centre):
     """All moves of two groups at once, wherever each may go. Returns the number of moves made."""
     N = model.weight.shape[0]

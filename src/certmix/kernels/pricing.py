@@ -18,8 +18,8 @@ one group, so it is used only for groups outside coupling constraints and where 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from certmix.kernels.compiled import njit
 from certmix.kernels.interval import EPS, SLACK, chord
 from certmix.kernels.sets import set_cost
 from certmix.kernels.splitting import variation
@@ -28,7 +28,7 @@ STACK = 4096
 GROUP = -2  # split on the membership of a group
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def price(
     points,
     weight,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from certmix.kernels.compiled import njit
 
 
-@njit(cache=True)
+@njit()
 def single(mask):
     """True when exactly one bit is set."""
     return mask != 0 and (mask & (mask - 1)) == 0
 
 
-@njit(cache=True)
+@njit()
 def propagate(mask, a, b, n, arrays):
     """Narrow candidate sets and size intervals ``[a_k, b_k]`` in place until nothing changes.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from certmix.kernels.clustering import LOWER, UPPER, accumulate, parameters, slope, square
+from certmix.kernels.compiled import njit
 from certmix.kernels.moves import attempt, chains, hartigan, holds, lloyd, pairs, reassign, refresh
 from certmix.kernels.swaps import swaps
 
@@ -19,7 +19,7 @@ SAME = 1e-10
 PAIR_LIMIT = 64
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def uniform(rng):
     """A number in [0, 1) from a splitmix64 generator whose state is ``rng[0]``."""
     rng[0] += _STEP
@@ -30,13 +30,13 @@ def uniform(rng):
     return (z >> _S11) * (1.0 / 9007199254740992.0)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def below(rng, count):
     """A whole number in 0 .. count - 1."""
     return min(int(uniform(rng) * count), count - 1)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def draw(rng, mass):
     """A position with probability proportional to its mass; -1 when there is none."""
     total = mass.sum()
@@ -53,7 +53,7 @@ def draw(rng, mass):
     return last
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def place(model, g, k, mean):
     """Put the mean of component k on group g, as far as the box allows."""
     c = k if model.points.shape[0] > 1 else 0
@@ -61,7 +61,7 @@ def place(model, g, k, mean):
         mean[k, j] = min(max(model.points[c, g, j], model.region[LOWER, k, j]), model.region[UPPER, k, j])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def seed_means(model, rng, spread, mean):
     """Means for a fresh start: of a component's known members, else on groups drawn one by one.
 
@@ -119,7 +119,7 @@ def seed_means(model, rng, spread, mean):
             near[g] = min(near[g], square(points, k if own else 0, g, mean, k))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def seed_prices(model, rng, even, price):
     """Prices for a fresh start: of equal sizes, or of random ones."""
     K = price.shape[0]
@@ -132,7 +132,7 @@ def seed_prices(model, rng, even, price):
         price[k] = slope(model, k, max(1, int(n * share[k])))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def relocate(model, state, rng, mean, price):
     """Perturb: put one component on another group, with size one, average or as it is.
 
@@ -162,14 +162,14 @@ def relocate(model, state, rng, mean, price):
         price[k] = slope(model, k, max(1, n // K))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def copy_labels(label, to):
     """Copy labels."""
     for g in range(label.shape[0]):
         to[g] = label[g]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def exchange(model, state, rng, mean, price, kept):
     """Perturb: let two components trade their members; False when they are interchangeable.
 
@@ -194,7 +194,7 @@ def exchange(model, state, rng, mean, price, kept):
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def shake(model, state, rng, size, centre):
     """Perturb: a few random compound moves, at any cost but within the constraints."""
     N, K = model.allowed.shape
@@ -215,7 +215,7 @@ def shake(model, state, rng, size, centre):
         attempt(model, state, count, size, centre, True)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def blocked(model, state, k, other):
     """Does a size limit or a count keep single groups from moving between the two components?"""
     for r in range(model.rows.shape[0]):
@@ -230,7 +230,7 @@ def blocked(model, state, k, other):
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def settle(model, state, mean, price, deep, limit):
     """From labels to a local optimum: classification EM, single moves, chains, swaps. Returns the cost.
 
@@ -259,7 +259,7 @@ def settle(model, state, mean, price, deep, limit):
     return refresh(model, state)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def explore(model, state, rng, mean, price, kind, patience, limit, trials, failures):
     """One restart: a start, its local optimum, then perturbations until ``patience`` in a row fail.
 

@@ -6,10 +6,11 @@ The reduced cost of a set for a component is defined in :mod:`certmix.kernels.pr
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from certmix.kernels.compiled import njit
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def set_cost(members, points, weight, cost, gamma, prior_mean, lower, upper, entropy):
     """Exact reduced cost of a set and its size; ``members`` is a bool array."""
     N, d = points.shape
@@ -41,7 +42,7 @@ def set_cost(members, points, weight, cost, gamma, prior_mean, lower, upper, ent
     return value, size
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def improve_set(
     members,
     points,
@@ -122,7 +123,7 @@ def improve_set(
     return value
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _value(size, total, square, constant, gamma, prior_mean, lower, upper, entropy):
     """Reduced cost from sufficient statistics."""
     out = 0.5 * square + constant + entropy[int(size)]
@@ -134,7 +135,7 @@ def _value(size, total, square, constant, gamma, prior_mean, lower, upper, entro
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def local_sets(
     starts,
     slopes,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from certmix.kernels.compiled import njit
 from certmix.kernels.propagation import single
 
 SPLIT_MEAN, SPLIT_SIZE, SPLIT_GROUP = 0, 1, 2
 
 
-@njit(cache=True)
+@njit()
 def where_to_split(
     bound,
     cutoff,
@@ -136,7 +136,7 @@ def where_to_split(
     return bound, kind, which, index, at
 
 
-@njit(cache=True)
+@njit()
 def _cost_at(g, k, centre, beta, arrays):
     """Cost of group g in component k with the mean at the minimiser."""
     c = arrays.system[k]
@@ -146,7 +146,7 @@ def _cost_at(g, k, centre, beta, arrays):
     return arrays.weight[g] * (0.5 * square + beta[k]) + arrays.scatter[c, g]
 
 
-@njit(cache=True)
+@njit()
 def _violating_group(label, margin, sizes, a, b, mask, arrays):
     """An undecided group that takes part in a constraint which the labels break; -1 when they break none."""
     best = -1
@@ -202,7 +202,7 @@ def _violating_group(label, margin, sizes, a, b, mask, arrays):
     return -1
 
 
-@njit(cache=True)
+@njit()
 def variation(x, lo, hi):
     """How much the squared distance along one coordinate varies over an interval."""
     far = max(hi - x, x - lo)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from certmix.kernels.clustering import parameters
+from certmix.kernels.compiled import njit
 from certmix.kernels.moves import along, attempt
 
 # Partners with which a group is tried in full, chains and all, and how many such trials there may be.
@@ -13,7 +13,7 @@ PARTNERS = 12
 TRIALS = 2000
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def exchange_change(points, scatter, entropy, size, centre, k, c, g, v, h, w):
     """Change of the cost of component k when g of weight v leaves it for h of weight w; flat prior."""
     m = size[k]
@@ -30,7 +30,7 @@ def exchange_change(points, scatter, entropy, size, centre, k, c, g, v, h, w):
     return change + 0.5 * (rest * w * into / (rest + w) - m * v * out / rest)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def preference(model, state, mean, price, k, target):
     """Groups of k that may be in the target and what the move costs each, cheapest first."""
     own = model.points.shape[0] > 1
@@ -55,7 +55,7 @@ def preference(model, state, mean, price, k, target):
     return group, cost, found
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def sort_along(key, group, count):
     """Sort the first ``count`` keys and move the groups along: heap sort, which compiles in no time."""
     for end in range(count, 1, -1):
@@ -76,7 +76,7 @@ def sort_along(key, group, count):
         group[0], group[last] = group[last], group[0]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def swaps(model, state, mean, price, size, centre, k, other, limit):
     """Exchange a group of k with one of the other component while that lowers the cost.
 
@@ -129,7 +129,7 @@ def swaps(model, state, mean, price, size, centre, k, other, limit):
     return moves
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _reach(model, first, second, m, n):
     """What moving means can gain in a swap: ``w^2/2 (1/m + 1/n)`` times the squared diameter."""
     heaviest = 0
