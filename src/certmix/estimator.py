@@ -43,11 +43,13 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
     mean_bounds, weight_bounds : (lower, upper), optional
         Boxes on the means and on the weights.
     engine : str, default="auto"
-        See ``certmix engines``.
+        See ``certmix engines``. ``auto`` proves its result with up to five features. With more it only does so when a
+        time or node limit is set; otherwise it is a local search, and ``lower_bound_`` is minus infinity.
     gap, absolute_gap : float
         Stop when the relative gap, or the absolute gap in nats, is reached.
     time_limit : float, optional
-        Seconds. A run that stops there keeps the best clustering and bound it had, with a warning.
+        Seconds. A run that stops there keeps the best clustering and bound it had, with a warning. Without a limit
+        ``fit`` takes as long as the proof does, which is long for data without clear clusters.
     node_limit, threads, restarts : int, optional
     random_state : int, RandomState instance or None
         None stands for 0: the same data give the same answer.
