@@ -1,0 +1,188 @@
+"""Random pricing problems and the cheapest set of each, by trying every set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from certmix.kernels.cells import build_tree, price_cells
+from certmix.kernels.pricing import price
+
+
+@dataclass
+class Pricing:
+    """One pricing problem in plain arrays."""
+
+    points: np.ndarray
+    weight: np.ndarray
+    cost: np.ndarray
+    gamma: np.ndarray
+    prior_mean: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    entropy: np.ndarray
+    concave: bool
+    status: np.ndarray
+    a: float
+    b: float
+    partner: np.ndarray
+
+    @property
+    def movable(self) -> np.ndarray:
+        return self.partner < 0
+
+    def value(self, members: np.ndarray) -> float:
+        """The reduced cost by its definition: the best mean in the box, coordinate by coordinate."""
+        w, x = self.weight[members], self.points[members]
+        full = w.sum() + self.gamma
+        best = (w @ x + self.gamma * self.prior_mean) / full
+        mean = np.clip(best, self.lo, self.hi)
+        quadratic = 0.5 * w @ ((x - mean) ** 2).sum(axis=1)
+        prior = 0.5 * self.gamma @ (mean - self.prior_mean) ** 2
+        return float(quadratic + prior + self.cost[members].sum() + self.entropy[int(w.sum())])
+
+    def admissible(self, members: np.ndarray) -> bool:
+        """The sets that the pricing problem is about."""
+        size = self.weight[members].sum()
+        if not members.any() or not self.a <= size <= self.b:
+            return False
+        if np.any(members & (self.status == -1)) or np.any(~members & (self.status == 1)):
+            return False
+        paired = members & (self.partner >= 0)
+        return not np.any(members[self.partner[paired]])
+
+    def minimum(self) -> float:
+        """The smallest reduced cost, by trying every set."""
+        N = len(self.weight)
+        sets = (np.arange(1, 1 << N)[:, None] >> np.arange(N)) & 1 == 1
+        size = sets @ self.weight
+        good = (size >= self.a) & (size <= self.b)
+        good &= ~(sets & (self.status == -1)).any(axis=1) & ~(~sets & (self.status == 1)).any(axis=1)
+        for g in np.flatnonzero(self.partner >= 0):
+            good &= ~(sets[:, g] & sets[:, self.partner[g]])
+        sets, size = sets[good], size[good]
+        full = size[:, None] + self.gamma
+        mean = np.clip(
+            (sets * self.weight @ self.points + self.gamma * self.prior_mean) / full, self.lo, self.hi
+        )
+        value = sets @ self.cost + self.entropy[size.astype(int)]
+        value += 0.5 * (mean - self.prior_mean) ** 2 @ self.gamma
+        away = ((self.points[None] - mean[:, None]) ** 2).sum(axis=2)
+        value += 0.5 * (sets * self.weight * away).sum(axis=1)
+        return float(value.min(initial=np.inf))
+
+    def price(
+        self, threshold: float = np.inf, tolerance: float = 1e-9, nodes: int = 100_000, start: float = np.inf
+    ) -> tuple[float, float, int, bool]:
+        keep, d = 8, self.points.shape[1]
+        return price(
+            self.points,
+            self.weight,
+            self.cost,
+            self.gamma,
+            self.prior_mean,
+            self.lo,
+            self.hi,
+            self.entropy,
+            self.concave,
+            self.status,
+            self.a,
+            self.b,
+            self.a,
+            self.b,
+            self.movable,
+            self.partner,
+            threshold,
+            tolerance,
+            nodes,
+            start,
+            np.empty(keep),
+            np.empty((keep, d)),
+            np.empty(keep),
+        )
+
+    def price_by_cells(
+        self, threshold: float = np.inf, tolerance: float = 1e-9, nodes: int = 100_000, start: float = np.inf
+    ) -> tuple[float, float, int, bool]:
+        """The same over the cells of a kd-tree; knows nothing of partners."""
+        keep, d = 8, self.points.shape[1]
+        free, forced = self.status == 0, self.status == 1
+        x, w = np.ascontiguousarray(self.points[free]), np.ascontiguousarray(self.weight[free])
+        squares = 0.5 * self.weight[forced] @ (self.points[forced] ** 2).sum(axis=1)
+        return price_cells(
+            build_tree(x, w),
+            x,
+            w,
+            np.ascontiguousarray(self.cost[free]),
+            self.gamma,
+            self.prior_mean,
+            self.lo,
+            self.hi,
+            self.entropy,
+            self.concave,
+            float(self.weight[forced].sum()),
+            self.weight[forced] @ self.points[forced],
+            float(squares + self.cost[forced].sum()),
+            self.a,
+            self.b,
+            self.a,
+            self.b,
+            threshold,
+            start,
+            tolerance,
+            nodes,
+            np.empty(keep),
+            np.empty((keep, d)),
+            np.empty(keep),
+        )
+
+
+def random_pricing(rng: np.random.Generator, groups: int = 9) -> Pricing:
+    """Random multipliers, sizes, forced and forbidden groups, pairs, priors, boxes and entropies."""
+    N, d = int(rng.integers(1, groups + 1)), int(rng.integers(1, 4))
+    scale = rng.choice([0.3, 1.0, 4.0])
+    points = rng.normal(scale=scale, size=(N, d))
+    if rng.random() < 0.3:
+        points = np.round(points)  # duplicates and ties
+    weight = rng.choice([1, 1, 1, 2, 4], size=N).astype(float) if rng.random() < 0.4 else np.ones(N)
+    n = int(weight.sum()) + int(rng.integers(0, 3))
+    sizes = np.arange(n + 1)
+    kind = rng.integers(4)
+    concave = True
+    if kind == 0:
+        entropy = -sizes * np.log(rng.uniform(0.1, 0.9))  # fixed weights
+    elif kind == 1:
+        power = sizes + rng.uniform(0.0, 3.0)
+        entropy = -power * np.log(power / (n + 6.0))
+    elif kind == 2:
+        entropy, concave = rng.normal(size=n + 1), False
+    else:
+        entropy = np.where(sizes > 0, -sizes * np.log(np.maximum(sizes, 1) / n), 0.0)
+    with_prior = rng.random() < 0.3
+    gamma = rng.exponential(size=d) * (rng.random(d) < 0.7) if with_prior else np.zeros(d)
+    prior_mean = np.where(gamma > 0, rng.normal(size=d), 0.0)
+    low = np.minimum(points.min(axis=0), prior_mean)
+    high = np.maximum(points.max(axis=0), prior_mean)
+    if rng.random() < 0.4:  # a part of the hull, as in a node, or a box beside it
+        ends = np.sort(rng.uniform(low - 0.5, high + 0.5, size=(2, d)), axis=0)
+        low, high = ends[0], ends[1]
+    status = np.zeros(N, dtype=np.int64)
+    if rng.random() < 0.5:
+        status = rng.choice([-1, 0, 0, 0, 1], size=N).astype(np.int64)
+    partner = np.full(N, -1, dtype=np.int64)
+    if rng.random() < 0.5:
+        free = rng.permutation(np.flatnonzero(status == 0))
+        for i in range(0, 2 * int(rng.integers(0, len(free) // 2 + 1)), 2):
+            partner[free[i]], partner[free[i + 1]] = free[i + 1], free[i]
+    a, b = 1.0, float(n)
+    if rng.random() < 0.5:
+        a = float(rng.integers(1, n + 1))
+    if rng.random() < 0.5:
+        b = float(rng.integers(a, n + 1))
+    cost = -rng.uniform(0, 2.5) * scale**2 * weight * rng.uniform(0.2, 1.5, size=N) + rng.normal(
+        scale=0.3, size=N
+    )
+    return Pricing(
+        points, weight, cost, gamma, prior_mean, low, high, entropy, concave, status, a, b, partner
+    )
