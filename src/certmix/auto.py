@@ -15,6 +15,7 @@ def choose(problem: Problem, options: Options) -> tuple[str, str]:
 
     - A handful of samples: ``enumerate``.
     - One dimension and nothing that ties samples together: ``dynamic`` (exact).
+    - One dimension and too many samples for that: ``interval``, whose bound there does not depend on their number.
     - Up to five dimensions: ``dual``, which takes turns with ``interval``.
     - More dimensions: ``dual`` when a time or node limit is set, since its bound may then stay weak for as long as one
       waits; without a limit, the local search ``hard-em``, which proves nothing.
@@ -24,6 +25,11 @@ def choose(problem: Problem, options: Options) -> tuple[str, str]:
     if why_not(engine("enumerate"), problem) is None:
         return "enumerate", f"{problem.n_samples} samples can be enumerated"
     d = problem.n_features
+    if d == 1 and why_not(engine("interval"), problem) is None and _on_a_line(problem):
+        return (
+            "interval",
+            f"in one dimension it searches the cuts between {problem.n_samples:,} sorted samples",
+        )
     if why_not(engine("dual"), problem) is None:
         if d <= MOST_DIMENSIONS:
             return "dual", f"its bounds are strong in {d} dimension{'s' if d > 1 else ''}"
@@ -33,3 +39,10 @@ def choose(problem: Problem, options: Options) -> tuple[str, str]:
         "hard-em",
         f"no engine certifies well in {d} dimensions yet: local search, no proof (a time limit asks for a bound)",
     )
+
+
+def _on_a_line(problem: Problem) -> bool:
+    """Whether the interval engine has its bound for one dimension and many samples."""
+    from certmix.search.bounds.line import MANY_SAMPLES, applies
+
+    return problem.n_samples > MANY_SAMPLES and applies(problem) is None

@@ -15,6 +15,7 @@ from certmix.problem import Problem
 from certmix.problem.features import EVERY_FEATURE
 from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.interval import MOST_COMPONENTS, IntervalBound
+from certmix.search.bounds.line import MANY_SAMPLES, LineBound, applies
 from certmix.search.heuristics import NodeCentres
 from certmix.search.loop import Search, search
 from certmix.search.stopping import stop_reason
@@ -40,6 +41,11 @@ class IntervalEngine:
 
     def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
         instance = reduce(problem)
+        if problem.n_samples > MANY_SAMPLES and applies(problem) is None:
+            line = LineBound(instance)  # it finds good clusterings sooner than hard EM does
+            ledger.offer(line.start(), "intervals")
+            reason = search(line, ledger, options)
+            return Outcome(reason, infeasible=reason is Termination.EXHAUSTED and ledger.incumbent is None)
         first_incumbent(instance, ledger, options)
         with Threads(options.n_threads) as threads:
             reason = search(IntervalBound(instance, threads), ledger, options, NodeCentres(instance))
