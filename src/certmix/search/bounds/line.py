@@ -77,10 +77,10 @@ class LineBound:
             smallest=max(int(problem.size_lower[0]), 1),
             largest=int(problem.size_upper[0]),
         )
-        self.error = self._rounding()
+        self._sum_error, self._table_error = self._rounding()
 
-    def _rounding(self) -> float:
-        """Rounding in the cost of one component that an arc does not account for: running sums and tables.
+    def _rounding(self) -> tuple[float, float]:
+        """Rounding that an arc does not account for: of a scatter from running sums, and of an entry of the tables.
 
         A running sum of n pairs errs by ``n 2^-104`` times the sum of the absolute values. In the scatter
         ``Q - S^2/m`` an error of S counts ``2 |S|/m``, at most twice the largest offset. An entry ``-c log(c/C)`` of
@@ -94,7 +94,11 @@ class LineBound:
         scatter = unit * float((size**2).sum()) * 2.0 + 2.0 * reach * first + first**2
         table = line.entropy[1:]
         alpha = float(np.abs(self.instance.problem.prior.alpha).max())
-        return 0.5 * line.precision * scatter + 8.0 * EPS * (float(np.abs(table).max()) + n + alpha)
+        return 0.5 * line.precision * scatter, 8.0 * EPS * (float(np.abs(table).max()) + n + alpha)
+
+    def error(self, count: int) -> float:
+        """Rounding of a path's length: the scatters of its arcs and of the potential at up to four ends of each."""
+        return count * (4 * count + 1) * self._sum_error + self.instance.n_components * self._table_error
 
     def root(self) -> Nodes:
         K, n = self.instance.n_components, self.instance.n_samples
@@ -177,7 +181,7 @@ class LineBound:
         total = float(potential_at(self.instance.n_samples, self.line, potential))
         unused = empty * float(self.line.entropy[0]) if empty else 0.0
         total += unused
-        error = (count + empty) * self.error + 8.0 * EPS * (abs(total) + abs(unused))
+        error = self.error(count) + 8.0 * EPS * (abs(total) + abs(unused))
         limit = cutoff - total
         limit += error + 8.0 * EPS * (abs(cutoff) + abs(total)) if np.isfinite(cutoff) else 0.0
         length, cells, first, last = sweep(ladder, self.line, potential, limit)
