@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 
 from certmix.ledger import Ledger
 from certmix.problem import CannotLink, Problem
@@ -80,3 +81,13 @@ def test_without_bound_there_are_dashes():
     text = solved(None).summary()
     assert any(line.split()[-3:] == ["Lower", "bound:", "-"] for line in text.splitlines())
     assert "none" in text
+
+
+def test_a_feature_called_size_is_told_from_the_size():
+    """A feature whose name is that of another column is shown as a mean."""
+    problem = Problem(pd.DataFrame({"size": [0.0, 0.1, 9.0]}), 2)
+    ledger = Ledger(problem, Tolerances())
+    ledger.offer(np.array([0, 0, 1]), "start")
+    result = build_result(problem, ledger, engine="test", termination=Termination.NODES)
+    header = next(line for line in result.summary().splitlines() if line.startswith("component "))
+    assert header.split() == ["component", "size", "weight", "mean", "size"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-MESSAGE = "compiling kernels: once on this machine, and only this run takes so long to begin"
+MESSAGE = "compiling kernels; this is done once on a machine, so later runs begin sooner"
 
 _listeners: list[Callable[[str], None]] = []
 

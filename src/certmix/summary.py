@@ -85,7 +85,8 @@ def _components(result: Result) -> list[str]:
     assert result.means is not None
     assert result.weights is not None
     shown = min(len(result.feature_names), _MOST_FEATURES)
-    header = ["component", "size", "weight", *result.feature_names[:shown]]
+    own = ["component", "size", "weight"]
+    header = [*own, *(f"mean {name}" if name in own else name for name in result.feature_names[:shown])]
     rows = [
         [name, str(size), f"{weight:.4f}", *(f"{x:.4g}" for x in mean[:shown])]
         for name, size, weight, mean in zip(
