@@ -161,14 +161,17 @@ class LineBound:
             exact = bool(np.all(_alive(ladder) <= (ladder.low == ladder.high)))
             f["ladder"][i] = ladder
             f["bound"][i] = max(f["bound"][i], min(bound, cutoff))
-            is_open[i] = bool(_alive(ladder)[0]) and not exact
+            better = False
             if path is not None:
                 cost = descend(path, *_hull(ladder), self.line)
-                if cost < f["cost"][i]:
+                better = cost < f["cost"][i]
+                if better:
                     f["cost"][i] = cost
                     cuts[:] = path
                     if cost < cutoff:
                         found.append(self._labels(path))
+            # Single positions are as exact as the potential is small: once more with a better one.
+            is_open[i] = bool(_alive(ladder)[0]) and (better or not exact)
         return Explored(Nodes(f), is_open, found)
 
     def _sweep(
