@@ -149,7 +149,7 @@ def test_live_line_closes_when_a_run_fails(problem):
 
 def test_snapshot_holds_the_newest_incumbent_and_bound(problem, tmp_path):
     """After every new incumbent the file holds it; it loads as a result that was cut short."""
-    snapshot = Snapshot(tmp_path / "out", every=0.0)
+    snapshot = Snapshot(tmp_path / "out", every=0.0, share=math.inf)
     result = play(problem, snapshot)
     found = Result.load(snapshot.path)
     assert found.objective == result.objective
@@ -164,7 +164,7 @@ def test_snapshot_holds_the_newest_incumbent_and_bound(problem, tmp_path):
 
 def test_snapshot_is_written_for_every_incumbent_but_rarely_for_bounds(problem, tmp_path, monkeypatch):
     """A thousand bounds in a moment cost one writing at most; an incumbent is written at once."""
-    snapshot = Snapshot(tmp_path)
+    snapshot = Snapshot(tmp_path, share=math.inf)
     written = []
     monkeypatch.setattr("certmix.io.atomic.write_text", lambda path, text: written.append(text))
     ledger = Ledger(problem, Tolerances(), [snapshot])

@@ -20,8 +20,8 @@ class Snapshot(Silent):
     """Keep ``DIRECTORY/snapshot.json`` up to date: incumbent and bound, a file that ``Result.load`` reads.
 
     It is written at every new incumbent and otherwise at most every few seconds, each time in one step: at
-    any moment the file is whole. Where writing is slow (many samples), it is spaced so that it takes a tenth
-    of the time at most.
+    any moment the file is whole. Where writing is slow (many samples), it is spaced so that it takes a small
+    share of the time at most.
 
     Parameters
     ----------
@@ -29,11 +29,14 @@ class Snapshot(Silent):
         Made if it is not there.
     every : float
         Seconds between writings when only the bound moves.
+    share : float
+        Share of the time that slow writing may take.
     """
 
-    def __init__(self, directory: str | Path, every: float = 5.0) -> None:
+    def __init__(self, directory: str | Path, every: float = 5.0, share: float = 0.1) -> None:
         self.path = Path(directory) / NAME
         self._every = every
+        self._share = share
         self._run: tuple[Problem, str, Ledger] | None = None
         self._last = -float("inf")
         self._cost = 0.0
@@ -45,7 +48,7 @@ class Snapshot(Silent):
     def progressed(self, progress: Progress) -> None:
         self._new_incumbent |= bool(progress.source)
         since = time.perf_counter() - self._last
-        wait = 10 * self._cost if self._cost > 0.02 else 0.0
+        wait = self._cost / self._share if self._cost > 0.02 else 0.0
         if since >= (wait if self._new_incumbent else max(wait, self._every)):
             self.write()
 
