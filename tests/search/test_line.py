@@ -126,12 +126,10 @@ def test_finds_the_better_clustering_from_a_poor_start():
 
 def test_far_outliers_do_not_blur_the_bound():
     """A first potential from clusters that hold far outliers is large, and so is its rounding; the search recovers."""
-    rng = np.random.default_rng(5)
-    for _ in range(10):
-        y = rng.normal(size=50)
-        y[:2] = [-2e5, 3e5]
-        ledger = run(Problem(y[:, None], 3), gap=1e-10)
-        assert ledger.closed
+    for seed in range(12):
+        y = np.random.default_rng(seed).normal(size=55)
+        y[:3] *= 1e5
+        assert run(Problem(y[:, None], 4)).closed
 
 
 def test_says_why_it_does_not_apply():
