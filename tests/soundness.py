@@ -17,11 +17,13 @@ import argparse
 import math
 import multiprocessing
 import os
+import signal
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from unittest import mock
 
 import numpy as np
 
@@ -32,9 +34,11 @@ from certmix.ledger import Ledger, TracePoint
 from certmix.options import Options
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem, is_feasible
+from certmix.search.bounds import pricer
 from certmix.search.bounds.base import Bound
 from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.interval import IntervalBound
+from certmix.search.bounds.line import LineBound, applies
 from certmix.search.loop import search
 from certmix.search.stopping import stop_reason
 from certmix.solving import solve
@@ -186,6 +190,10 @@ def interval_bound(instance: Instance, ledger: Ledger, options: Options) -> Boun
     return IntervalBound(instance)
 
 
+def line_bound(instance: Instance, ledger: Ledger, options: Options) -> Bound:
+    return LineBound(instance)
+
+
 def dual_bound(instance: Instance, ledger: Ledger, options: Options, *, fewest: int) -> Bound:
     """The dual bound with multipliers at every node that has so many open groups, as the engine sets it up."""
     assert ledger.incumbent is not None
@@ -271,20 +279,27 @@ def ways(
         "interval loop, limited",
         lambda: by_loop("interval loop, limited", problem, interval_bound, limited),
     )
+    if applies(problem) is None:
+        straight = options(start=sometimes(poor), node_limit=few if rng.random() < 0.3 else None)
+        yield "line loop", lambda: by_loop("line loop", problem, line_bound, straight)
     if poor is not None and rng.random() < multipliers:
         start = poor if rng.random() < 0.5 else truth.labels
         node_limit = few if rng.random() < 0.7 else 40
         branching = options(start=start, node_limit=node_limit)
         fewest = int(rng.choice([1, 2, 4]))
-        yield (
-            "dual loop",
-            lambda: by_loop(
-                "dual loop",
-                problem,
-                lambda instance, ledger, given: dual_bound(instance, ledger, given, fewest=fewest),
-                branching,
-            ),
-        )
+        way = "dual loop" if rng.random() < 0.7 else "dual loop, cells"
+        cells_from = 1 if way == "dual loop, cells" else pricer.CELLS_FROM
+
+        def by_multipliers() -> Claim:
+            def make_bound(instance: Instance, ledger: Ledger, given: Options) -> Bound:
+                return dual_bound(instance, ledger, given, fewest=fewest)
+
+            with mock.patch.object(
+                pricer, "CELLS_FROM", cells_from
+            ):  # cells are meant for thousands of groups
+                return by_loop(way, problem, make_bound, branching)
+
+        yield way, by_multipliers
 
 
 def draw(seed: int) -> tuple[Problem, np.random.Generator]:
@@ -378,8 +393,18 @@ def main() -> int:
         for seed in range(arguments.start, arguments.start + arguments.count)
     ]
     summary = Summary()
+    try:
+        run(tasks, arguments.processes, summary)
+    except KeyboardInterrupt:
+        print(f"interrupted after {summary.problems} of {len(tasks)} problems")
+    print(summary)
+    return 1 if summary.violations else 0 if summary.problems == len(tasks) else 130
+
+
+def run(tasks: list[tuple[int, float]], processes: int, summary: Summary) -> None:
+    """Examine the problems in several processes; violations are printed as they are found."""
     began = shown = time.perf_counter()
-    with multiprocessing.get_context("spawn").Pool(arguments.processes) as pool:
+    with multiprocessing.get_context("spawn").Pool(processes, initializer=_let_the_parent_stop) as pool:
         for report in pool.imap_unordered(_examine, tasks, chunksize=5):
             summary.add(report)
             for text in report.violations:
@@ -392,8 +417,10 @@ def main() -> int:
                     file=sys.stderr,
                     flush=True,
                 )
-    print(summary)
-    return 1 if summary.violations else 0
+
+
+def _let_the_parent_stop() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 if __name__ == "__main__":
