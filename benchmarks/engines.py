@@ -113,8 +113,8 @@ def warm_up(rows: Iterable[Row], engine: str) -> None:
         for name in ("interval", "dual") if engine == "auto" else (engine,):
             certmix.solve(Problem(points, 3, constraints=constraints), name, node_limit=2000)
     if any("n=10" in row.name for row in rows):
-        certmix.solve(mixture(8000, 2, 2), "dual", gap=1e-3, time_limit=60)
-        certmix.solve(mixture(8000, 1, 2), "interval", gap=1e-3, time_limit=60)
+        certmix.solve(overlapping(4000, 2, 3, 0), "dual", gap=1e-3)
+        certmix.solve(mixture(8000, 1, 2), "interval", gap=1e-3)
 
 
 def calibration() -> float:
