@@ -234,6 +234,8 @@ class DualBound:
     ) -> tuple[float, np.ndarray, list[np.ndarray]] | None:
         if self.should_stop():
             return None
+        if self._deserted(nodes, i):
+            return math.inf, nodes["multipliers"][i], []
         shift = self._shift(nodes, i)
         if at_root:
             self.advance_root(cutoff, math.inf)
@@ -247,6 +249,12 @@ class DualBound:
             self._count(ascent.nodes)
         labels = [self._labels(sets, nodes, i) for sets in ascent.partitions]
         return ascent.best + shift, ascent.best_t, [x for x in labels if x is not None]
+
+    def _deserted(self, nodes: Nodes, i: int) -> bool:
+        """Whether a component that may not be empty has lost its last candidate: nothing better is in the node."""
+        mask = nodes["mask"][i].astype(np.int64)
+        bits = np.int64(1) << np.arange(self.instance.n_components, dtype=np.int64)
+        return bool(np.any((nodes["b"][i] > 0) & ~(mask[:, None] & bits).any(axis=0)))
 
     def clusterings(self) -> list[np.ndarray]:
         """Clusterings that the root's master suggests."""
