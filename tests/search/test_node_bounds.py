@@ -206,3 +206,15 @@ def test_pairs_apart_are_priced_apart() -> None:
     assert ledger.closed
     assert ledger.bound <= optimum(problem) + 1e-9
     assert ledger.upper == pytest.approx(optimum(problem), abs=1e-6)
+
+
+def test_a_component_without_candidates_closes_the_node() -> None:
+    """When the cutoff has taken all candidates of a component away, nothing in the node is worth pricing."""
+    problem = Problem(np.arange(6.0)[:, None], 3)
+    bound = DualBound(reduce(problem), np.array([0, 0, 1, 1, 2, 2]), allowed=1e-6, fewest=1)
+    fields = {name: array.copy() for name, array in bound.root().fields.items()}
+    fields["mask"][0] = 0b011
+    fields["depth"][0] = 1
+    found = bound._lagrangian(Nodes(fields), 0, 100.0, False)
+    assert found is not None
+    assert found[0] == math.inf
