@@ -236,9 +236,6 @@ class DualBound:
             return None
         if self._deserted(nodes, i):
             return math.inf, nodes["multipliers"][i], []
-        needed = np.bitwise_or.reduce((np.int64(1) << np.flatnonzero(nodes["a"][i] > 0)), initial=0)
-        if needed & ~np.bitwise_or.reduce(nodes["mask"][i].astype(np.int64)):
-            return math.inf, nodes["multipliers"][i], []  # the cutoff left a component without candidates
         shift = self._shift(nodes, i)
         if at_root:
             self.advance_root(cutoff, math.inf)
