@@ -30,11 +30,13 @@ def choose(problem: Problem, options: Options) -> tuple[str, str]:
             "interval",
             f"in one dimension it searches the cuts between {problem.n_samples:,} sorted samples",
         )
-    if why_not(engine("dual"), problem) is None:
-        if d <= MOST_DIMENSIONS:
-            return "dual", f"its bounds are strong in {d} dimension{'s' if d > 1 else ''}"
-        if options.time_limit is not None or options.node_limit is not None:
-            return "dual", f"it proves something in any dimension, though with {d} the bound may stay weak"
+    refusal = why_not(engine("dual"), problem)
+    if refusal is not None:
+        return "hard-em", f"dual cannot take this problem, {refusal}: local search, no proof"
+    if d <= MOST_DIMENSIONS:
+        return "dual", f"its bounds are strong in {d} dimension{'s' if d > 1 else ''}"
+    if options.time_limit is not None or options.node_limit is not None:
+        return "dual", f"it proves something in any dimension, though with {d} the bound may stay weak"
     return (
         "hard-em",
         f"no engine certifies well in {d} dimensions yet: local search, no proof (a time limit asks for a bound)",

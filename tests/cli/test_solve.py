@@ -222,6 +222,22 @@ def test_values_of_the_reference(certmix, data, value, sizes):
     assert answer.json["sizes"] == sizes
 
 
+CERTIFIED = {"brca -k 2": (1566.4003302, [453, 116]), "iris -k 3": (693.03972, None)}
+
+
+@pytest.mark.parametrize(("data", "value", "sizes"), [(k, *v) for k, v in CERTIFIED.items()], ids=CERTIFIED)
+def test_several_dimensions_are_certified_by_default(certmix, data, value, sizes):
+    """Without any option about engines the known optimum of a built-in set is found and proved: exit code 0."""
+    answer = certmix(f"solve {data} --json --quiet")
+    assert answer.code == 0
+    assert answer.json["engine"] == "dual"
+    assert answer.json["status"] == "optimal"
+    assert answer.json["certificate"] == "computed"
+    assert answer.json["objective"] == pytest.approx(value, abs=5e-5)
+    assert answer.json["objective"] * (1 - 1e-6) <= answer.json["lower_bound"] <= answer.json["objective"]
+    assert sizes is None or answer.json["sizes"] == sizes
+
+
 RUSPINI = Path(__file__).parents[3] / "shared" / "data" / "ruspini.csv"
 
 

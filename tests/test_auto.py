@@ -1,0 +1,44 @@
+"""What ``engine="auto"`` chooses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from certmix import CannotLink, Problem
+from certmix.auto import choose
+from certmix.engines import engine, why_not
+from certmix.options import Options
+
+
+def samples(n: int, d: int) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(n, d))
+
+
+@pytest.mark.parametrize(
+    ("problem", "options", "name"),
+    [
+        (Problem(samples(100, 1), 3), {}, "dynamic"),
+        (Problem(samples(100, 1), 3, constraints=[CannotLink(0, 1)]), {}, "dual"),
+        (Problem(samples(8, 3), 3), {}, "enumerate"),
+        (Problem(samples(8, 20), 3, constraints=[CannotLink(0, 1)]), {}, "enumerate"),
+        (Problem(samples(40, 2), 3), {}, "dual"),
+        (Problem(samples(40, 5), 3), {}, "dual"),
+        (Problem(samples(40, 6), 3), {}, "hard-em"),
+        (Problem(samples(40, 6), 3), {"time_limit": 5.0}, "dual"),
+        (Problem(samples(40, 6), 3), {"node_limit": 100}, "dual"),
+        (Problem(samples(200_000, 1), 3), {}, "interval"),
+        (Problem(samples(70, 2), 63), {}, "hard-em"),
+    ],
+)
+def test_choice(problem, options, name):
+    """By dimensions, samples, constraints and limits; the engine can take the problem, and there is a reason."""
+    chosen, reason = choose(problem, Options(**options))
+    assert chosen == name
+    assert why_not(engine(chosen), problem) is None
+    assert reason
+
+
+def test_reason_when_no_certified_engine_can():
+    """With more components than a candidate set has bits, the log says that this is why nothing is proved."""
+    assert "62 components" in choose(Problem(samples(70, 2), 63), Options())[1]
