@@ -178,10 +178,11 @@ def test_one_of_several_roots_speaks_for_itself_only() -> None:
 
 def test_an_empty_component_may_have_a_negative_cost() -> None:
     """With fixed weights and alpha below one an empty component costs (alpha - 1) log(1 / pi), less than nothing."""
-    y = np.array([0.0, 0.2, 0.3, 1.0, 1.1])[:, None]
-    problem = Problem(y, 2, allow_empty=True, weights=[0.99, 0.01], prior=DirichletPrior([1.0, 0.1]))
-    ledger = run(problem, fewest=1, labels=np.array([0, 0, 0, 1, 1]))
-    assert optimum(problem) < problem.objective.best(np.zeros(5, dtype=int)).value + 1e-12
+    y = np.array([0.0, 0.2, 0.3, 1.5, 1.6, 1.8])[:, None]
+    prior = DirichletPrior([1.0, 1.0, 0.1])
+    problem = Problem(y, 3, allow_empty=True, weights=[0.495, 0.495, 0.01], prior=prior)
+    ledger = run(problem, fewest=1, labels=np.array([0, 0, 0, 1, 1, 2]))
+    assert optimum(problem) < -4.0 + 6 * math.log(2.0) + 2.0, "0.9 log 0.01 is -4.1"
     assert ledger.bound <= optimum(problem) + 1e-9
     assert ledger.upper == pytest.approx(optimum(problem), abs=1e-6)
 

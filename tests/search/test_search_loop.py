@@ -24,11 +24,18 @@ class KnownTree:
     """
 
     def __init__(
-        self, problem: Problem, *, weakness: float = 1.0, seed: int = 0, offers: bool = True
+        self,
+        problem: Problem,
+        *,
+        weakness: float = 1.0,
+        seed: int = 0,
+        offers: bool = True,
+        contracts: bool = False,
     ) -> None:
         self.problem = problem
         self.n, self.K = problem.n_samples, problem.n_components
         self.offers = offers
+        self.contracts = contracts
         self.explored: list[float] = []
         rng = np.random.default_rng(seed)
         shape = (self.K,) * self.n
@@ -58,6 +65,8 @@ class KnownTree:
             bounds[i] = np.maximum(bounds[i], self.bound_of(labels))
             self.explored.append(float(bounds[i]))
             opened[i] = depth < self.n and bounds[i] < cutoff
+            if self.contracts and bounds[i] >= cutoff:
+                bounds[i] = math.inf
             if depth == self.n and self.offers:
                 found.append(np.array(labels))
         return Explored(Nodes({**nodes.fields, "bound": bounds}), opened, found)
@@ -101,11 +110,15 @@ def test_finds_and_proves_the_optimum(seed: int, gap: float, weakness: float) ->
     assert incumbents == sorted(incumbents, reverse=True)
 
 
+@pytest.mark.parametrize("contracts", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-def test_pruned_leaves_stay_in_the_account(seed: int) -> None:
-    """A wide gap prunes leaves below the incumbent: their bounds, not the incumbent's, are what is proved."""
+def test_pruned_leaves_stay_in_the_account(seed: int, contracts: bool) -> None:
+    """A wide gap prunes leaves below the incumbent: their bounds, not the incumbent's, are what is proved.
+
+    What was cut away inside a node because of the cutoff proves no more than the cutoff.
+    """
     problem = small_problem(seed)
-    tree = KnownTree(problem, weakness=0.05, seed=seed)
+    tree = KnownTree(problem, weakness=0.05, seed=seed, contracts=contracts)
     values = np.sort(tree.truth[np.isfinite(tree.truth)])
     ledger, options = start(problem, gap=0.5)
     poor = np.argwhere(tree.truth == values[len(values) // 2])[0]
