@@ -12,6 +12,8 @@ import numpy as np
 from certmix.errors import InputError
 from certmix.status import Tolerances
 
+BRANCHING = ("pseudo-cost", "strong", "most-infeasible", "most-integral")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
@@ -32,6 +34,8 @@ class Options:
         How many starts the local methods make; each engine has its own default.
     start : array of n labels, optional
         A clustering to start from.
+    branching : str
+        How ``bnb`` chooses the variable to branch on: one of :data:`BRANCHING`.
     """
 
     gap: float = 1e-6
@@ -42,11 +46,14 @@ class Options:
     seed: int = 0
     restarts: int | None = None
     start: Any = None
+    branching: str = BRANCHING[0]
 
     def __post_init__(self) -> None:
         Tolerances(self.gap, self.absolute_gap)
         if self.time_limit is not None and not (_is_number(self.time_limit) and self.time_limit >= 0):
             raise InputError(f"the time limit must be a number of seconds >= 0, not {self.time_limit!r}")
+        if self.branching not in BRANCHING:
+            raise InputError(f"unknown branching rule {self.branching!r}; choose from {', '.join(BRANCHING)}")
         for name, least in (("node_limit", 0), ("threads", 1), ("seed", 0), ("restarts", 1)):
             value = getattr(self, name)
             if value is None:

@@ -12,7 +12,7 @@ from certmix.engines import engine as find_engine
 from certmix.errors import InfeasibleError, InputError
 from certmix.ledger import Ledger
 from certmix.observers.base import Observer
-from certmix.options import Options
+from certmix.options import BRANCHING, Options
 from certmix.presolve.feasibility import check_feasible
 from certmix.problem import Problem, is_feasible
 from certmix.result import Result, build_result
@@ -31,6 +31,7 @@ def solve(
     seed: int = 0,
     restarts: int | None = None,
     start: Any = None,
+    branching: str = BRANCHING[0],
     verbose: bool = False,
     observers: Sequence[Observer] = (),
 ) -> Result:
@@ -52,6 +53,8 @@ def solve(
         Number of starts of the local methods.
     start : array of n labels, optional
         A clustering to start from.
+    branching : str
+        Branching rule of ``bnb``: one of :data:`certmix.options.BRANCHING`.
     verbose : bool
         Write a log to standard error.
     observers : sequence of Observer
@@ -76,6 +79,7 @@ def solve(
         seed=seed,
         restarts=restarts,
         start=start,
+        branching=branching,
     )
     if verbose:
         from certmix.observers.log import PlainLog

@@ -16,7 +16,7 @@ from certmix.cli.output import document, nothing, prepare_directory, write_files
 from certmix.cli.request import Asked, Request, build
 from certmix.errors import InfeasibleError
 from certmix.io.results import dumps
-from certmix.options import Options
+from certmix.options import BRANCHING, Options
 from certmix.solving import solve
 from certmix.status import Status, Termination
 
@@ -36,6 +36,7 @@ class Run:
     node_limit: int | None = None
     threads: int | None = None
     seed: int = 0
+    branching: str = BRANCHING[0]
     out: Path | None = None
     json: bool = False
     quiet: bool = False
@@ -48,6 +49,7 @@ class Run:
             "node_limit": self.node_limit,
             "threads": self.threads,
             "seed": self.seed,
+            "branching": self.branching,
         }
 
 

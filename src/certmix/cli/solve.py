@@ -9,6 +9,7 @@ import typer
 
 from certmix.cli.parsing import number, whole
 from certmix.cli.request import BUILT_IN, RULES, Request
+from certmix.options import BRANCHING
 
 _DATA = "Data"
 _MODEL = "Model"
@@ -170,6 +171,14 @@ def solve_command(
     seed: Annotated[
         int, typer.Option(metavar="N", help="Seed of the random starts.", rich_help_panel=_RUN, parser=whole)
     ] = 0,
+    branching: Annotated[
+        str,
+        typer.Option(
+            metavar="RULE",
+            help=f"Branching rule of bnb: {', '.join(BRANCHING)}.",
+            rich_help_panel=_RUN,
+        ),
+    ] = BRANCHING[0],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -221,6 +230,7 @@ def solve_command(
         node_limit=node_limit,
         threads=threads,
         seed=seed,
+        branching=branching,
         out=out,
         json=json,
         quiet=quiet,
