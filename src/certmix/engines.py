@@ -45,6 +45,7 @@ _PLACES = {
     "enumerate": "certmix.exact.enumeration:Enumeration",
     "interval": "certmix.search.engines:IntervalEngine",
     "dual": "certmix.search.engines:DualEngine",
+    "bnb": "certmix.search.bnb_engine:BranchAndBound",
     "hard-em": "certmix.local.hard_em_engine:HardEMEngine",
     "kmeans": "certmix.local.engine:KMeansStart",
     "em": "certmix.local.engine:SoftEM",

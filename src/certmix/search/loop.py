@@ -28,10 +28,16 @@ class Search:
     """
 
     def __init__(
-        self, bound: Bound, ledger: Ledger, options: Options, heuristic: Heuristic | None = None
+        self,
+        bound: Bound,
+        ledger: Ledger,
+        options: Options,
+        heuristic: Heuristic | None = None,
+        largest_batch: int = LARGEST_BATCH,
     ) -> None:
         self.bound = bound
         self.heuristic = heuristic
+        self.largest_batch = largest_batch
         self.ledger = ledger
         self.options = options
         self.frontier = Frontier(bound.root())
@@ -79,7 +85,7 @@ class Search:
         ledger.tick()
 
     def _batch(self) -> int:
-        size = min(LARGEST_BATCH, max(1, self.nodes // 4))
+        size = min(self.largest_batch, max(1, self.nodes // 4))
         limit = self.options.node_limit
         return size if limit is None else min(size, max(1, limit - self.ledger.nodes))
 
@@ -90,8 +96,14 @@ class Search:
             self.leaves = min(self.leaves, float(value))
 
 
-def search(bound: Bound, ledger: Ledger, options: Options, heuristic: Heuristic | None = None) -> Termination:
+def search(
+    bound: Bound,
+    ledger: Ledger,
+    options: Options,
+    heuristic: Heuristic | None = None,
+    largest_batch: int = LARGEST_BATCH,
+) -> Termination:
     """Search to the end."""
-    reason = Search(bound, ledger, options, heuristic).run()
+    reason = Search(bound, ledger, options, heuristic, largest_batch).run()
     assert reason is not None
     return reason

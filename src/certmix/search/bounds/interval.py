@@ -11,6 +11,7 @@ from certmix.kernels.interval import DECIDED, OPEN, explore_batch
 from certmix.kernels.splitting import SPLIT_GROUP, SPLIT_MEAN, SPLIT_SIZE
 from certmix.presolve.instance import Instance
 from certmix.search.bounds.base import Explored
+from certmix.search.bounds.leaves import exact_value
 from certmix.search.nodes import Nodes
 from certmix.search.threads import Threads
 
@@ -107,27 +108,10 @@ class IntervalBound:
         return self.instance.expand(np.round(np.log2(mask.astype(np.float64))).astype(np.int64))
 
     def _exact(self, labels: np.ndarray) -> float:
-        """The objective of a decided node, lowered by the evaluator's rounding; infinite when it is not feasible."""
-        from certmix.errors import InfeasibleError
-        from certmix.problem import is_feasible
-
-        problem = self.instance.problem
-        if not is_feasible(problem, labels):
-            return np.inf
-        try:
-            value = problem.objective.best(labels).value
-        except InfeasibleError:
-            return np.inf
-        if not np.isfinite(value):
-            return np.inf
+        """The bound of a decided node."""
         # Exchange arguments compare costs of the instance, so what they left out may be better by its error.
         exchanged = 2.0 * self.instance.error if self.arrays.movable.any() else 0.0
-        return float(value - rounding(problem.n_samples, value) - exchanged)
-
-
-def rounding(n: int, value: float) -> float:
-    """Rounding of the evaluator: n + 64 additions of terms whose absolute values add up to about the value."""
-    return (n + 64) * 2.3e-16 * (abs(value) + n)
+        return exact_value(self.instance.problem, labels) - exchanged
 
 
 def _empty_choices(instance: Instance) -> list[np.ndarray]:
