@@ -30,11 +30,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csc_matrix, triu
+from scipy.sparse import csc_matrix
 
 from certmix.search.bounds.relaxation_dual import Decomposition, Domain, Multipliers
 
-TOLERANCE = 1e-7
+TOLERANCE = 1e-6
 RAY = 1e4  # an infeasible relaxation is proved infeasible by its multipliers times a large number
 
 
@@ -116,7 +116,6 @@ class _Program:
         groups, which = np.unique(self.group, return_inverse=True)
         self._block(np.ones(len(groups)), (which, self.z, 1.0))
         equalities = self.height
-        self._block(np.zeros(P), (np.arange(P), self.z, -1.0))
         self._block(np.zeros((P, d)), (flat, z, lo - x), (flat, self.dev, -1.0))
         self._block(np.zeros((P, d)), (flat, z, x - hi), (flat, self.dev, 1.0))
         self.upper = self._block(hi, (flat, mu, 1.0), (flat, self.dev, -1.0), (flat, z, hi - x))
@@ -124,7 +123,7 @@ class _Program:
         self._sizes()
         self._side_rows()
         inequalities = self.height - equalities
-        # (s + z, s - z, sqrt(2 w) deviation) in a second-order cone: 4 s z >= 2 w |deviation|^2.
+        # (s + z, s - z, sqrt(2 w) deviation) in a second-order cone: 4 s z >= 2 w |deviation|^2, and z >= 0.
         cone = np.arange(P) * (d + 2)
         root = np.sqrt(2.0 * parts.weight[self.group])[:, None]
         self._block(
@@ -156,8 +155,8 @@ class _Program:
         linear[self.mu] -= i.prior_weight[live] * i.prior_mean[live]
         weight = held.sum(axis=0)[:, None] + i.prior_weight[live]
         at = self.mu.ravel()
-        quadratic = csc_matrix((weight.ravel(), (at, at)), shape=(self.columns, self.columns))
-        return triu(quadratic, format="csc"), linear
+        before = np.searchsorted(at, np.arange(self.columns + 1))
+        return csc_matrix((weight.ravel(), at, before), shape=(self.columns, self.columns)), linear
 
     def _sizes(self) -> None:
         """``e_k`` above the hull of the entropy, and the sizes in their intervals."""
@@ -233,7 +232,8 @@ def lower_hull(table: np.ndarray, a: int, b: int) -> tuple[int, int, np.ndarray,
     sizes = a + np.flatnonzero(np.isfinite(table[a : b + 1]))
     first, last = int(sizes[0]), int(sizes[-1])
     corner = [first]
-    for m in sizes[1:].tolist():
+    bend = np.diff(table[first : last + 1], 2) if len(sizes) == last - first + 1 else np.ones(1)
+    for m in [last] if first < last and np.all(bend <= 0.0) else sizes[1:].tolist():
         while len(corner) > 1:
             p, q = corner[-2], corner[-1]
             if (table[q] - table[p]) * (m - p) < (table[m] - table[p]) * (q - p):
