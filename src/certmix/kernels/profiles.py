@@ -1,0 +1,56 @@
+"""Sizes of components that add up to n: the cheapest combination, and what each single size costs at best."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from certmix.kernels.compiled import njit
+
+
+@njit(nogil=True)
+def add_component(table, cost):
+    """Cheapest total for every sum of sizes after one more component whose size m costs ``cost[m]``."""
+    n = table.shape[0] - 1
+    out = np.full(n + 1, np.inf)
+    for m in range(n + 1):
+        if cost[m] == np.inf:
+            continue
+        for total in range(m, n + 1):
+            value = table[total - m] + cost[m]
+            if value < out[total]:
+                out[total] = value
+    return out
+
+
+@njit(nogil=True)
+def profile(costs, count, alone, best):
+    """Cheapest sizes for pools of components that add up to n.
+
+    Parameters
+    ----------
+    costs : (P, n + 1), cost of each size for a component of every pool (infinite where it is excluded)
+    count : (P,), number of components in every pool
+    alone : (P, n + 1), written: the least total of all *other* components when one of the pool has size m
+    best : (n + 1,), scratch
+
+    Returns
+    -------
+    float
+        The least total.
+    """
+    P = costs.shape[0]
+    n = costs.shape[1] - 1
+    zero = np.full(n + 1, np.inf)
+    zero[0] = 0.0
+    total = np.inf
+    for p in range(P):
+        table = zero
+        for other in range(P):
+            for _ in range(count[other] - (1 if other == p else 0)):
+                table = add_component(table, costs[other])
+        for m in range(n + 1):
+            alone[p, m] = table[n - m]
+            value = table[n - m] + costs[p, m]
+            if value < total:
+                total = value
+    return total

@@ -1,0 +1,116 @@
+"""What it costs at least to put two super-points into one cluster, from the multipliers of X >= 0.
+
+A cluster S of m samples pays ``sum_{s,t in S} r_s r_t N_st / m`` on top of the bound. If i and j are in S, that is at
+least ``(2 / m) (R_ij + sum_{p in S} (R_ip + R_jp))`` with ``R_st = r_s r_t N_st``, and S has to be filled up to m
+samples with others that are apart from neither: the cheapest fractional filling bounds the sum from below.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from certmix.kernels.compiled import njit
+
+
+@njit(nogil=True)
+def _fill(i, j, slack, r, weight, apart, must, ratio, heavy):
+    """Costs per sample and weights of whoever may join i and j; -1 when the one that must join cannot."""
+    count = 0
+    for p in range(r.shape[0]):
+        if p == i or p == j:
+            continue
+        if apart[i, p] or (j >= 0 and apart[j, p]):
+            if p == must:
+                return -1
+            continue
+        cost = r[i] * r[p] * slack[i, p]
+        if j >= 0:
+            cost += r[j] * r[p] * slack[j, p]
+        ratio[count] = cost / weight[p]
+        heavy[count] = weight[p]
+        count += 1
+    return count
+
+
+@njit(nogil=True)
+def together(i, j, slack, r, weight, apart, must, price, low, high, cutoff, ratio, heavy):
+    """Can i and j (j = -1: i alone) be together in a cluster of this block at less than ``cutoff``?
+
+    ``price[m]`` is the bound when some component of this pool has m samples, ``must`` a super-point that is in the
+    cluster anyway (or -1), ``[low, high]`` the sizes of this block.
+    """
+    count = _fill(i, j, slack, r, weight, apart, must, ratio, heavy)
+    if count < 0:
+        return False
+    start = weight[i]
+    base = 0.0
+    if j >= 0:
+        start += weight[j]
+        base = r[i] * r[j] * slack[i, j]
+    order = np.argsort(ratio[:count])
+    filled = start
+    paid = base
+    at = 0
+    for m in range(low, high + 1):
+        if m < start:
+            continue
+        while at < count and filled + heavy[order[at]] <= m:
+            filled += heavy[order[at]]
+            paid += ratio[order[at]] * heavy[order[at]]
+            at += 1
+        if at == count and filled < m:
+            return False
+        rest = paid if filled >= m else paid + ratio[order[at]] * (m - filled)
+        # A relative 1e-12 covers the rounding of these sums of nonnegative terms.
+        if price[m] + 2.0 / m * rest * (1.0 - 1e-12) < cutoff:
+            return True
+    return False
+
+
+@njit(nogil=True)
+def quick_no(i, j, slack, r, weight, apart, must, price, size, cutoff, ratio, heavy):
+    """True when the pair cannot be excluded because at ``size`` a greedy filling is already cheap enough.
+
+    Only a filter: it saves the exact test of a pair that would pass it.
+    """
+    if price[size] >= cutoff:
+        return False
+    count = _fill(i, j, slack, r, weight, apart, must, ratio, heavy)
+    if count < 0:
+        return False
+    start = weight[i] + (weight[j] if j >= 0 else 0.0)
+    if start > size:
+        return False
+    budget = 0.5 * size * (cutoff - price[size]) - (r[i] * r[j] * slack[i, j] if j >= 0 else 0.0)
+    if budget < 0:
+        return False
+    # Whoever costs no more than the average that is left may come: if they fill the cluster, it is affordable.
+    need = size - start
+    limit = budget / need if need > 0 else np.inf
+    have = 0.0
+    for p in range(count):
+        if ratio[p] <= limit:
+            have += heavy[p]
+            if have >= need:
+                return True
+    return have >= need
+
+
+@njit(nogil=True)
+def find_apart(first, last, rows, columns, slack, r, weight, apart, must, price, low, high, size, cutoff, result):
+    """For the pairs ``(rows[q], columns[q])``: ``result[q]`` becomes False where they cannot be together here."""
+    n = r.shape[0]
+    ratio = np.empty(n)
+    heavy = np.empty(n)
+    for q in range(first, last):
+        i = rows[q]
+        j = columns[q]
+        if j >= 0 and apart[i, j]:
+            result[q] = False
+            continue
+        if size > 0 and quick_no(i, j, slack, r, weight, apart, must, price, size, cutoff, ratio, heavy):
+            result[q] = True
+            continue
+        result[q] = together(
+            i, j, slack, r, weight, apart, must, price, low, high, cutoff, ratio, heavy
+        )

@@ -1,0 +1,189 @@
+"""The alternating direction method on the size blocks of a node.
+
+    minimise    sum_b <C_b, X_b> + alpha_b tr X_b
+    subject to  X_b positive semidefinite, X_b >= 0, X_b = 0 for pairs apart, sizes of block b in its interval,
+                sum over the blocks of a pool of tr X_b = components in the pool,   sum_b X_b r = r.
+
+It is the Lagrangian (Dantzig-Wolfe) bound with a semidefinite pricing problem for every interval of sizes: concave
+entropies are chords only inside a block, and the multipliers of the last row, one for each sample, are shared by all
+blocks. With a single block and a linear entropy it is the relaxation of k-means by J. Peng and Y. Wei (2007).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from certmix.kernels.semidefinite import project, row_sums, update_sizes
+from certmix.search.bounds.semidefinite.eigen import largest
+from certmix.search.bounds.semidefinite.pools import Block, Pool
+from certmix.search.threads import Threads
+
+RELAXATION = 1.6
+SWEEPS = 2
+SPARE = 3  # eigenpairs computed beyond those that were used last time
+
+
+class Method:
+    """Runs the method on blocks; state lives in the blocks and in ``cover``.
+
+    Parameters
+    ----------
+    root : (M,), square roots of the super-points' weights
+    apart : (M, M) bool
+    pools, blocks : what the node consists of
+    cover : (M,), multipliers of the covering rows, divided by sigma
+    sigma : float, the penalty
+    """
+
+    def __init__(
+        self,
+        root: np.ndarray,
+        apart: np.ndarray,
+        pools: list[Pool],
+        blocks: list[Block],
+        cover: np.ndarray,
+        sigma: float,
+        threads: Threads,
+    ) -> None:
+        self.root, self.pools, self.blocks = root, pools, blocks
+        self.cover, self.sigma, self.threads = cover, sigma, threads
+        self.apart = [np.ascontiguousarray(apart[np.ix_(p.index, p.index)]) for p in pools]
+        self.primal = self.dual = np.inf
+
+    def run(self, iterations: int) -> None:
+        """So many iterations, then adapt the penalty."""
+        for _ in range(iterations):
+            self._iterate()
+        if self.primal > 3.0 * self.dual:
+            self._rescale(1.5)
+        elif self.dual > 3.0 * self.primal:
+            self._rescale(1.0 / 1.5)
+
+    def coverage(self) -> np.ndarray:
+        """(M, pools): how much of every super-point every pool covers."""
+        out = np.zeros((len(self.root), len(self.pools)))
+        for block in self.blocks:
+            index = self.pools[block.pool].index
+            r = self.root[index]
+            out[index, block.pool] += (block.x @ r) / r
+        return out
+
+    def _rescale(self, factor: float) -> None:
+        self.sigma *= factor
+        self.cover = self.cover / factor
+        for block in self.blocks:
+            block.u /= factor
+            block.over /= factor
+            block.under /= factor
+
+    def _iterate(self) -> None:
+        blocks, sigma = self.blocks, self.sigma
+        matrices: list[np.ndarray] = [np.zeros(0)] * len(blocks)
+        pairs: list[tuple[np.ndarray, np.ndarray]] = [(np.zeros(0), np.zeros(0))] * len(blocks)
+
+        def decompose(first: int, last: int) -> None:
+            for i in range(first, last):
+                b = blocks[i]
+                m = b.cost * (-1.0 / sigma)
+                m += b.x
+                m -= b.u
+                m[np.diag_indices(len(m))] -= b.offset / sigma
+                matrices[i] = m
+                pairs[i] = largest(m, min(len(m), b.rank + SPARE))
+
+        self.threads.over(len(blocks), decompose)
+        levels = self._levels(matrices, pairs)
+        targets: list[np.ndarray] = [np.zeros(0)] * len(blocks)
+        residual = np.zeros(len(blocks))
+
+        def mix(first: int, last: int) -> None:
+            for i in range(first, last):
+                b = blocks[i]
+                kept = pairs[i][0] - levels[b.pool]
+                used = kept > 0
+                half = pairs[i][1][:, used] * np.sqrt(kept[used])
+                b.rank, b.trace = max(1, int(used.sum())), float(kept[used].sum())
+                z = half @ half.T
+                y = z * RELAXATION
+                y += (1.0 - RELAXATION) * b.x
+                y += b.u
+                targets[i] = y
+                matrices[i] = z
+                n = len(z)
+                if len(b.rows) != n:
+                    b.rows, b.free, b.diagonal = np.empty(n), np.empty(n), np.empty(n)
+
+        self.threads.over(len(blocks), mix)
+        for _ in range(SWEEPS):
+            self._sums(targets)
+            have, movable = np.zeros(len(self.root)), np.zeros(len(self.root))
+            for b in blocks:
+                have[self.pools[b.pool].index] += b.rows
+                movable[self.pools[b.pool].index] += b.free + 0.5 * (self.root[self.pools[b.pool].index] ** 2).sum()
+            self.cover = self.cover + 0.5 * (have - self.root) / np.maximum(movable, 1.0)
+            self._sums(targets)
+            for b in blocks:
+                r = self.root[self.pools[b.pool].index]
+                update_sizes(b.rows, b.free, b.diagonal, r, float(b.low), float(b.high), b.over, b.under)
+        changes = np.zeros(len(blocks))
+
+        def finish(first: int, last: int) -> None:
+            for i in range(first, last):
+                b, index = blocks[i], self.pools[blocks[i].pool].index
+                changes[i] = project(
+                    targets[i],
+                    self.cover[index],
+                    b.over,
+                    b.under,
+                    self.root[index],
+                    float(b.low),
+                    float(b.high),
+                    self.apart[b.pool],
+                    np.empty(len(index)),
+                    b.x,
+                    b.u,
+                )
+                residual[i] = float(((matrices[i] - b.x) ** 2).sum())
+
+        self.threads.over(len(blocks), finish)
+        self.primal, self.dual = float(np.sqrt(residual.sum())), float(np.sqrt(changes.sum()))
+
+    def _sums(self, targets: list[np.ndarray]) -> None:
+        def work(first: int, last: int) -> None:
+            for i in range(first, last):
+                b, index = self.blocks[i], self.pools[self.blocks[i].pool].index
+                row_sums(
+                    targets[i],
+                    self.cover[index],
+                    b.over,
+                    b.under,
+                    self.root[index],
+                    float(b.low),
+                    float(b.high),
+                    self.apart[b.pool],
+                    np.empty(len(index)),
+                    b.rows,
+                    b.free,
+                    b.diagonal,
+                )
+
+        self.threads.over(len(self.blocks), work)
+
+    def _levels(self, matrices: list[np.ndarray], pairs: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+        """For every pool the level above which eigenvalues add up to its number of components.
+
+        Blocks whose smallest computed eigenvalue is still above the level are decomposed further.
+        """
+        levels = np.zeros(len(self.pools))
+        for p, pool in enumerate(self.pools):
+            mine = [i for i, b in enumerate(self.blocks) if b.pool == p]
+            while True:
+                values = np.sort(np.concatenate([pairs[i][0] for i in mine]))[::-1]
+                level = (np.cumsum(values) - pool.count) / np.arange(1, len(values) + 1)
+                levels[p] = level[np.flatnonzero(values > level)[-1]]
+                short = [i for i in mine if pairs[i][0][0] > levels[p] and len(pairs[i][0]) < len(matrices[i])]
+                if not short:
+                    break
+                for i in short:
+                    pairs[i] = largest(matrices[i], min(len(matrices[i]), 2 * len(pairs[i][0])))
+        return levels

@@ -1,0 +1,297 @@
+"""The semidefinite bound as the loop sees it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from certmix.kernels.arrays import instance_arrays
+from certmix.presolve.instance import Instance
+from certmix.search.bounds.base import Explored
+from certmix.search.bounds.interval import IntervalBound
+from certmix.search.bounds.leaves import exact_value
+from certmix.search.bounds.semidefinite.admm import Method
+from certmix.search.bounds.semidefinite.contraction import Contraction, Domain, contract
+from certmix.search.bounds.semidefinite.fixing import exclude_members, exclude_sizes, find_pairs_apart
+from certmix.search.bounds.semidefinite.pools import Block, pools_of, slope_of
+from certmix.search.bounds.semidefinite.safe import prove
+from certmix.search.bounds.semidefinite.warm import Warm, cold_start, soft_minimum, warm_start
+from certmix.search.nodes import Nodes
+from certmix.search.threads import Threads
+
+ROUND = 10  # iterations between two proofs
+ROOT_ROUNDS = 60
+NODE_ROUNDS = 30
+MOST_BLOCKS = 8  # per component
+
+
+@dataclass
+class Visit:
+    """A node after bounding."""
+
+    domain: Domain
+    bound: float
+    open: bool
+    warm: Warm | None = None
+    group: int = -1
+    component: int = -1
+    found: np.ndarray | None = None
+
+
+class SemidefiniteBound:
+    """Size blocks of positive semidefinite matrices with shared multipliers (see :mod:`.admm`), on candidate sets.
+
+    Parameters
+    ----------
+    instance : Instance
+    labels : ndarray of n labels
+        A good clustering, to start from.
+    should_stop, on_root_bound : callables
+        Asked between rounds; told about every bound that the root proves.
+    log : callable
+        Told in words how the root goes.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        labels: np.ndarray,
+        *,
+        threads: Threads | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
+        on_root_bound: Callable[[float], None] = lambda bound: None,
+        log: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self.instance = instance
+        self.arrays = instance_arrays(instance)
+        self.labels = instance.contract(labels)
+        self.T = soft_minimum(instance, self.labels)
+        self.threads = threads or Threads(1)
+        self.should_stop, self.on_root_bound, self.log = should_stop, on_root_bound, log
+        self._roots = IntervalBound(instance).root()
+
+    def root(self) -> Nodes:
+        nodes, N = self._roots, self.instance.n_groups
+        apart = np.zeros((N, N), dtype=bool)
+        pairs = self.instance.conflicts
+        apart[pairs[:, 0], pairs[:, 1]] = apart[pairs[:, 1], pairs[:, 0]] = True
+        count = len(nodes)
+        objects = np.empty((2, count), dtype=object)
+        for i in range(count):
+            objects[0, i] = apart
+        return Nodes(
+            {
+                "bound": nodes.bound.copy(),
+                "mask": nodes["mask"].astype(np.int64),
+                "a": nodes["a"].copy(),
+                "b": nodes["b"].copy(),
+                "apart": objects[0],
+                "warm": objects[1],
+                "group": np.full(count, -1),
+                "component": np.full(count, -1),
+            }
+        )
+
+    def explore(self, nodes: Nodes, cutoff: float) -> Explored:
+        at_root = len(self._roots) == 1 and bool(np.all(nodes["depth"] == 0))
+        visits: list[Visit] = [None] * len(nodes)  # type: ignore[list-item]
+        alone = len(nodes) == 1
+
+        def work(first: int, last: int) -> None:
+            for i in range(first, last):
+                domain = Domain(nodes["mask"][i], nodes["a"][i], nodes["b"][i], nodes["apart"][i]).copy()
+                visits[i] = self.visit(
+                    domain,
+                    nodes["warm"][i],
+                    float(nodes.bound[i]),
+                    cutoff,
+                    self.threads if alone else Threads(1),
+                    at_root,
+                )
+
+        if alone:
+            work(0, 1)
+        else:
+            self.threads.over(len(nodes), work)
+        fields = {name: array.copy() for name, array in nodes.fields.items()}
+        for i, v in enumerate(visits):
+            fields["bound"][i] = max(fields["bound"][i], v.bound)
+            fields["mask"][i], fields["a"][i], fields["b"][i] = v.domain.mask, v.domain.a, v.domain.b
+            fields["apart"][i], fields["warm"][i] = v.domain.apart, v.warm
+            fields["group"][i], fields["component"][i] = v.group, v.component
+        found = [self.instance.expand(v.found) for v in visits if v.found is not None]
+        return Explored(Nodes(fields), np.array([v.open for v in visits]), found)
+
+    def branch(self, explored: Explored) -> Nodes:
+        """A group is in a component, or it is not.
+
+        Among components that can still be exchanged the first stands for all: in the other child the group is in none
+        of them.
+        """
+        nodes = explored.nodes
+        children = []
+        for i in range(len(nodes)):
+            row = nodes.take(np.array([i]))
+            group, k = int(row["group"][0]), int(row["component"][0])
+            domain = Domain(row["mask"][0], row["a"][0], row["b"][0], row["apart"][0])
+            same = next(ks for ks in domain.untouched(self.instance) if k in ks)
+            bits = np.bitwise_or.reduce(np.int64(1) << same.astype(np.int64))
+            for keep in (np.int64(1) << np.int64(same[0]), row["mask"][0, group] & ~bits):
+                if keep == 0:
+                    continue
+                child = row.take(np.array([0]))
+                child["mask"][0, group] = keep
+                child["depth"][0] += 1
+                children.append(child)
+        return Nodes.join(children) if children else nodes.take(np.zeros(0, dtype=np.int64))
+
+    def visit(
+        self,
+        domain: Domain,
+        warm: Warm | None,
+        bound: float,
+        cutoff: float,
+        threads: Threads,
+        at_root: bool = False,
+    ) -> Visit:
+        """Contract and bound one node until it is closed or stalls."""
+        instance = self.instance
+        rounds, history = 0, [bound]
+        paired = math.inf  # the gap when pairs were last looked at
+        while True:
+            if not domain.propagate(instance, self.arrays):
+                return Visit(domain, math.inf, open=False)
+            if domain.anchor(instance, self.labels):
+                continue
+            where = domain.decided()
+            if np.all(where >= 0):
+                value = exact_value(instance.problem, instance.expand(where))
+                return Visit(domain, value, open=False, found=where)
+            shape = contract(domain, instance)
+            pools = pools_of(domain, shape, instance)
+            if any(not p.sizes.any() or len(p.index) == 0 for p in pools):
+                return Visit(domain, math.inf, open=False)
+            if warm is None:
+                sigma = 2.0 * instance.n_samples
+                method = cold_start(shape, pools, self.T, self.labels, sigma, threads)
+            else:
+                method = warm_start(shape, pools, warm, self.labels, threads)
+            method.threads = threads
+            constant = float(instance.entropy[domain.b <= 0, 0].sum())
+            while True:
+                if self.should_stop():
+                    return self._stalled(domain, shape, method, bound)
+                method.run(ROUND)
+                rounds += 1
+                proof = prove(method, constant, instance.error, instance.n_groups + instance.n_features)
+                bound = max(bound, proof.bound)
+                history.append(bound)
+                if at_root:
+                    self.on_root_bound(bound)
+                if bound >= cutoff:
+                    return Visit(domain, bound, open=False)
+                if not math.isfinite(cutoff):
+                    if self._stalls(history, cutoff, rounds, at_root):
+                        return self._stalled(domain, shape, method, bound)
+                    continue
+                if not exclude_sizes(domain, method, proof, cutoff):
+                    return Visit(domain, math.inf, open=False)
+                before = domain.mask.copy()
+                exclude_members(domain, shape, method, proof, cutoff, threads)
+                if cutoff - bound < 0.8 * paired:
+                    paired = cutoff - bound
+                    found = find_pairs_apart(domain, shape, method, proof, cutoff, self.labels, threads)
+                    if found and domain.anchor(instance, self.labels):
+                        warm = Warm(shape, method)
+                        break
+                if not np.array_equal(before, domain.mask):
+                    warm = Warm(shape, method)
+                    break
+                if self._stalls(history, cutoff, rounds, at_root):
+                    if rounds < (ROOT_ROUNDS if at_root else NODE_ROUNDS) and self._refine(method, cutoff - bound):
+                        history = history[-1:]
+                        continue
+                    return self._stalled(domain, shape, method, bound)
+
+    def _stalls(self, history: list[float], cutoff: float, rounds: int, at_root: bool) -> bool:
+        """Whether going on would not close the node soon."""
+        if rounds >= (ROOT_ROUNDS if at_root else NODE_ROUNDS):
+            return True
+        if len(history) < 5:
+            return False
+        gain = history[-1] - history[-4]
+        if not math.isfinite(cutoff):
+            return gain < 1e-3 * max(1.0, abs(history[-1]))
+        return gain < 0.1 * (cutoff - history[-1])
+
+    def _refine(self, method: Method, gap: float) -> bool:
+        """Split the blocks whose chord lies far below the entropy; True when there was one."""
+        total = sum(p.count for p in method.pools)
+        done = False
+        new: list[Block] = []
+        for b in method.blocks:
+            pool = method.pools[b.pool]
+            sizes = np.flatnonzero(pool.sizes[b.low : b.high + 1]) + b.low
+            bend = pool.entropy[sizes] - b.slope * sizes
+            room = len(method.blocks) < MOST_BLOCKS * total
+            if b.trace < 0.02 or len(sizes) < 3 or bend.max() - bend.min() < 0.1 * gap / total or not room:
+                new.append(b)
+                continue
+            at = int(sizes[np.argmax(bend)])
+            at = min(max(at, b.low), b.high - 1)
+            for low, high in ((b.low, at), (at + 1, b.high)):
+                if not pool.sizes[low : high + 1].any():
+                    continue
+                slope, offset = slope_of(pool, low, high)
+                r = method.root[pool.index]
+                cost = b.cost + (slope - b.slope) * np.outer(r, r)
+                part = Block(
+                    b.pool, low, high, slope, offset, cost, 0.5 * b.x, b.u.copy(), b.over.copy(), b.under.copy()
+                )
+                part.rank = b.rank
+                new.append(part)
+            done = True
+        method.blocks[:] = new
+        return done
+
+    def _stalled(self, domain: Domain, shape: Contraction, method: Method, bound: float) -> Visit:
+        group, component = self._choose(domain, shape, method)
+        return Visit(domain, bound, True, Warm(shape, method), group, component)
+
+    def _choose(self, domain: Domain, shape: Contraction, method: Method) -> tuple[int, int]:
+        """The group and component to branch on."""
+        undecided = np.flatnonzero((shape.mask & (shape.mask - 1)) != 0)
+        cover = method.coverage()
+        shared = [p for p, pool in enumerate(method.pools) if pool.count > 1]
+        if shared:
+            # Name a component: by a group in the middle of a cluster that no named component holds yet.
+            p = shared[0]
+            pool = method.pools[p]
+            inside = np.intersect1d(undecided, pool.index)
+            by_point = self.labels[shape.first]
+            held = {int(by_point[q.index[q.must]]) for q in method.pools if q.must >= 0}
+            fresh = np.array([s for s in inside if int(by_point[s]) not in held], dtype=np.int64)
+            pick = fresh if len(fresh) else inside
+            x = shape.points[0]
+            far = np.empty(len(pick))
+            for i, s in enumerate(pick):
+                mates = by_point == by_point[s]
+                mean = np.average(x[mates], axis=0, weights=shape.weight[mates])
+                far[i] = ((x[s] - mean) ** 2).sum()
+            s = int(pick[np.argmin(far)])
+            return int(shape.first[s]), int(pool.components[0])
+        share = cover[undecided]
+        top = np.argsort(share, axis=1)[:, ::-1]
+        rows = np.arange(len(undecided))
+        doubt = np.minimum(share[rows, top[:, 0]], 1.0 - share[rows, top[:, 0]]) * shape.weight[undecided]
+        i = int(np.argmax(doubt))
+        s = int(undecided[i])
+        for p in top[i]:
+            k = int(method.pools[p].components[0])
+            if shape.mask[s] & (np.int64(1) << k):
+                return int(shape.first[s]), k
+        raise AssertionError("an undecided super-point has no candidate")
+

@@ -1,0 +1,159 @@
+"""A node of the search as the semidefinite bound sees it: candidate sets, pairs apart, and merged super-points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from certmix.kernels.arrays import Arrays
+from certmix.kernels.propagation import propagate
+from certmix.presolve.instance import Instance
+
+
+@dataclass
+class Domain:
+    """What is still possible in a node.
+
+    Attributes
+    ----------
+    mask : (N,) int64, bit k of ``mask[g]``: group g may be in component k
+    a, b : (K,), size intervals
+    apart : (N, N) bool, pairs of groups that are in different components in everything that can beat the cutoff
+    """
+
+    mask: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    apart: np.ndarray
+
+    def copy(self) -> Domain:
+        return Domain(self.mask.copy(), self.a.copy(), self.b.copy(), self.apart.copy())
+
+    def decided(self) -> np.ndarray:
+        """The component of every decided group, -1 for the others."""
+        single = (self.mask & (self.mask - 1)) == 0
+        return np.where(single, np.round(np.log2(np.maximum(self.mask, 1))).astype(np.int64), -1)
+
+    def propagate(self, instance: Instance, arrays: Arrays) -> bool:
+        """Narrow by all constraints and pairs apart until nothing changes; False when nothing is left."""
+        while True:
+            if not propagate(self.mask, self.a, self.b, instance.n_samples, arrays):
+                return False
+            before = self.mask.copy()
+            where = self.decided()
+            for k in range(instance.n_components):
+                members = where == k
+                if members.any():
+                    bit = np.int64(1) << k
+                    away = self.apart[members].any(axis=0)
+                    if (away & members).any():
+                        return False
+                    self.mask[away] &= ~bit
+                    # Whoever is apart from a member is apart from all of them.
+                    self.apart[np.ix_(members, away)] = True
+                    self.apart[np.ix_(away, members)] = True
+            if np.any(self.mask == 0):
+                return False
+            if np.array_equal(before, self.mask):
+                return True
+
+    def untouched(self, instance: Instance) -> list[np.ndarray]:
+        """Sets of components that can still be exchanged for each other: nothing in the node tells them apart."""
+        where = self.decided()
+        K = instance.n_components
+        bits = np.int64(1) << np.arange(K, dtype=np.int64)
+        held = np.zeros(K, dtype=bool)
+        held[where[where >= 0]] = True
+        columns = (self.mask[:, None] & bits) != 0
+        found: dict[tuple[object, ...], list[int]] = {}
+        for k in range(K):
+            if self.b[k] <= 0:
+                continue
+            key = (int(instance.classes[k]), float(self.a[k]), float(self.b[k]), columns[:, k].tobytes())
+            found.setdefault((*key, k) if held[k] else key, []).append(k)
+        return [np.array(ks) for ks in found.values()]
+
+    def anchor(self, instance: Instance, labels: np.ndarray) -> bool:
+        """Give names to exchangeable components by groups that are pairwise apart; True when something was named.
+
+        Components of an untouched set may be renamed at will, so pairwise apart groups that must be in that set can be
+        put into its first, second, ... component. ``labels`` (of a good clustering of the groups) tells where to look.
+        """
+        named = False
+        for ks in self.untouched(instance):
+            if len(ks) < 2:
+                continue
+            bits = np.bitwise_or.reduce(np.int64(1) << ks.astype(np.int64))
+            inside = np.flatnonzero((self.mask & ~bits) == 0)
+            chosen = _pairwise_apart(inside, self.apart, labels, len(ks))
+            if len(chosen) < 2:
+                continue
+            for group, k in zip(chosen, ks, strict=False):
+                self.mask[group] = np.int64(1) << k
+            named = True
+        return named
+
+
+def _pairwise_apart(groups: np.ndarray, apart: np.ndarray, labels: np.ndarray, most: int) -> list[int]:
+    """Greedily, up to ``most`` groups that are pairwise apart, at most one from every cluster of ``labels``."""
+    chosen: list[int] = []
+    open_to = groups
+    degree = apart[np.ix_(groups, groups)].sum(axis=1)
+    rank = {int(g): int(x) for g, x in zip(groups, degree, strict=True)}
+    while len(open_to) and len(chosen) < most:
+        best = int(max(open_to, key=lambda g: (rank[int(g)], -int(g))))
+        if rank[best] == 0 and len(groups) > 1:
+            break
+        chosen.append(best)
+        open_to = np.array([g for g in open_to if apart[best, g] and labels[g] != labels[best]], dtype=np.int64)
+    return chosen
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """Super-points: all decided groups of a component are one, every other group is its own.
+
+    Attributes
+    ----------
+    of : (N,), super-point of every group
+    weight, root : (M,), samples in a super-point and its square root
+    points : (C, M, d); scatter : (C, M)
+    mask : (M,); apart : (M, M)
+    first : (M,), a group of every super-point
+    """
+
+    of: np.ndarray
+    weight: np.ndarray
+    root: np.ndarray
+    points: np.ndarray
+    scatter: np.ndarray
+    mask: np.ndarray
+    apart: np.ndarray
+    first: np.ndarray
+
+
+def contract(domain: Domain, instance: Instance) -> Contraction:
+    """Merge what is decided."""
+    where = domain.decided()
+    N = instance.n_groups
+    representative = np.arange(N)
+    for k in range(instance.n_components):
+        members = np.flatnonzero(where == k)
+        if len(members):
+            representative[members] = members[0]
+    first, of = np.unique(representative, return_inverse=True)
+    M = len(first)
+    weight = np.bincount(of, weights=instance.weight, minlength=M)
+    C, _, d = instance.points.shape
+    points, scatter = np.zeros((C, M, d)), np.zeros((C, M))
+    w = instance.weight.astype(np.float64)
+    for c in range(C):
+        np.add.at(points[c], of, w[:, None] * instance.points[c])
+        points[c] /= weight[:, None]
+        away = instance.points[c] - points[c][of]
+        np.add.at(scatter[c], of, instance.scatter[c] + 0.5 * w * np.einsum("ij,ij->i", away, away))
+    apart = np.zeros((M, M), dtype=bool)
+    rows, columns = np.nonzero(domain.apart)
+    apart[of[rows], of[columns]] = True
+    return Contraction(of, weight, np.sqrt(weight), points, scatter, domain.mask[first], apart, first)

@@ -1,0 +1,54 @@
+"""Eigenvalues: the few largest for the method, and a proved bound on the smallest for the proof."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from certmix.search.bounds.semidefinite.lapack import eigenpairs
+
+UNIT = 2.0**-53
+SMALL = 24  # below this order the whole decomposition costs no more than a part of it
+
+
+def largest(matrix: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The ``count`` largest eigenvalues, ascending, and their vectors."""
+    n = len(matrix)
+    if n <= SMALL or 3 * count > n:
+        values, vectors = np.linalg.eigh(matrix)
+        return values[n - count :], vectors[:, n - count :]
+    found = eigenpairs(matrix.copy(), n - count, n - 1, vectors=True)
+    if found is None:
+        values, vectors = np.linalg.eigh(matrix)
+        return values[n - count :], vectors[:, n - count :]
+    return found
+
+
+def smallest_from_below(matrix: np.ndarray) -> float:
+    r"""A proved lower bound on the smallest eigenvalue of an exactly symmetric matrix.
+
+    If floating-point Cholesky of :math:`A = M - cI` runs to its end, then :math:`\lambda_{\min}(A) \ge
+    -\frac{\gamma}{1 - \gamma} \operatorname{tr} A` with :math:`\gamma = (n + 1) u / (1 - (n + 1) u)` (S. M. Rump,
+    Verification of positive definiteness, BIT 46, 2006), whatever the eigenvalue routine said.
+    """
+    n = len(matrix)
+    scale = float(np.abs(matrix).sum(axis=1).max())
+    if scale == 0.0:
+        return 0.0
+    found = eigenpairs(matrix.copy(), 0, 0, vectors=False)
+    value = float(np.linalg.eigvalsh(matrix)[0] if found is None else found[0][0])
+    step = 4.0 * n * UNIT * scale
+    gamma = (n + 1) * UNIT / (1.0 - (n + 1) * UNIT)
+    while True:
+        shifted = matrix.copy()
+        diagonal = np.diag(matrix) - (value - step)
+        shifted[np.diag_indices(n)] = diagonal
+        try:
+            np.linalg.cholesky(shifted)
+        except np.linalg.LinAlgError:
+            step *= 4.0
+            if step > 4.0 * scale:  # by Gershgorin
+                return -scale * (1.0 + n * UNIT)
+            continue
+        trace = float(np.abs(diagonal).sum())
+        lost = gamma / (1.0 - gamma) * trace + 2.0 * UNIT * (float(np.abs(diagonal).max()) + abs(value) + step)
+        return value - step - 1.01 * lost

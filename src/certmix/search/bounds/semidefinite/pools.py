@@ -1,0 +1,140 @@
+"""Pools of components that cost the same, their size blocks, and what a cluster in a block costs.
+
+A cluster S of m samples in component k costs, with coordinates relative to the prior mean (the origin without one),
+
+    sum_{s in S} lin_s - 1/2 sum_j (sum_{s in S} w_s x_sj)^2 / (m + gamma_j) + entropy[k, m],
+    lin_s = scatter_s + w_s / 2 |x_s|^2,
+
+and for m <= u the factor 1 / (m + gamma_j) is at most rho_j / m with rho_j = u / (u + gamma_j). With x_s = r_s /
+sqrt(m) on S this is x' C x + alpha at least, for any slope beta, where
+
+    C = -1/2 sum_j rho_j (r x_j)(r x_j)' + beta r r' + (lin/r) r' symmetrised,   alpha = min_m entropy[k, m] - beta m.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from certmix.presolve.instance import Instance
+from certmix.search.bounds.semidefinite.contraction import Contraction, Domain
+
+
+@dataclass
+class Pool:
+    """Components with the same costs, candidates and sizes.
+
+    Attributes
+    ----------
+    components : the components
+    index : (P,), super-points that may be in them, ascending
+    must : position in ``index`` of the super-point that is in the (only) component, or -1
+    sizes : (n + 1,) bool, sizes that are not excluded
+    entropy : (n + 1,)
+    points : (P, d), relative to the prior mean; linear : (P,); gamma : (d,)
+    """
+
+    components: np.ndarray
+    index: np.ndarray
+    must: int
+    sizes: np.ndarray
+    entropy: np.ndarray
+    points: np.ndarray
+    linear: np.ndarray
+    gamma: np.ndarray
+
+    @property
+    def count(self) -> int:
+        return len(self.components)
+
+
+@dataclass
+class Block:
+    """The clusters of one pool with sizes in ``[low, high]``, and the state of the method there."""
+
+    pool: int
+    low: int
+    high: int
+    slope: float
+    offset: float
+    cost: np.ndarray
+    x: np.ndarray
+    u: np.ndarray
+    over: np.ndarray
+    under: np.ndarray
+    slack: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    rank: int = 2
+    trace: float = 0.0
+    rows: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    free: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    diagonal: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+
+def pools_of(domain: Domain, shape: Contraction, instance: Instance) -> list[Pool]:
+    """The pools of a node; components of size zero have none."""
+    system = np.zeros(instance.n_components, dtype=np.int64)
+    if not instance.shared:
+        system = np.arange(instance.n_components)
+    sizes = np.arange(instance.n_samples + 1)
+    where = domain.decided()
+    found = []
+    for ks in domain.untouched(instance):
+        k = int(ks[0])
+        bit = np.int64(1) << k
+        index = np.flatnonzero(shape.mask & bit)
+        members = np.flatnonzero(where == k)
+        must = int(np.searchsorted(index, shape.of[members[0]])) if len(members) else -1
+        points = shape.points[system[k]][index] - instance.prior_mean[k]
+        linear = shape.scatter[system[k]][index] + 0.5 * shape.weight[index] * np.einsum(
+            "ij,ij->i", points, points
+        )
+        table = instance.entropy[k]
+        allowed = (sizes >= max(domain.a[k], 1)) & (sizes <= domain.b[k]) & np.isfinite(table)
+        found.append(
+            Pool(ks, index, must, allowed, np.array(table), points, linear, instance.prior_weight[k])
+        )
+    return found
+
+
+def slope_of(pool: Pool, low: int, high: int) -> tuple[float, float]:
+    """Slope of the chord of the entropy over a block, and the offset that makes the line stay below."""
+    sizes = np.flatnonzero(pool.sizes[low : high + 1]) + low
+    table = pool.entropy
+    first, last = int(sizes[0]), int(sizes[-1])
+    slope = (table[last] - table[first]) / (last - first) if last > first else 0.0
+    return float(slope), float((table[sizes] - slope * sizes).min())
+
+
+def cost_matrix(pool: Pool, root: np.ndarray, high: int, slope: float) -> np.ndarray:
+    """The matrix C of the module's docstring."""
+    r = root[pool.index]
+    scale = np.sqrt(high / (high + pool.gamma))
+    gram = r[:, None] * pool.points * scale
+    cost = -0.5 * (gram @ gram.T)
+    half = 0.5 * np.outer(pool.linear / r, r)
+    cost += half + half.T
+    cost += slope * np.outer(r, r)
+    return cost
+
+
+def first_blocks(pool: Pool, sizes: np.ndarray) -> list[tuple[int, int]]:
+    """Size intervals to begin with: finer around the incumbent's sizes, coarse elsewhere."""
+    allowed = np.flatnonzero(pool.sizes)
+    low, high = int(allowed[0]), int(allowed[-1])
+    if _linear(pool, low, high):
+        return [(low, high)]
+    small, large = float(sizes.min()), float(sizes.max())
+    marks = [0.2 * small, 0.5 * small, 0.8 * small, 1.25 * large, 1.7 * large]
+    middle = max(1, round(np.log(1.25 * large / (0.8 * small)) / np.log(1.4)))
+    marks += [0.8 * small * (1.25 * large / (0.8 * small)) ** (i / middle) for i in range(1, middle)]
+    cuts = sorted({round(m) for m in marks if low < round(m) <= high})
+    edges = [low, *cuts, high + 1]
+    return [(a, b - 1) for a, b in zip(edges[:-1], edges[1:], strict=True) if pool.sizes[a:b].any()]
+
+
+def _linear(pool: Pool, low: int, high: int) -> bool:
+    slope, offset = slope_of(pool, low, high)
+    sizes = np.flatnonzero(pool.sizes[low : high + 1]) + low
+    bend = np.abs(pool.entropy[sizes] - slope * sizes - offset).max()
+    return bool(bend <= 1e-9 * max(1.0, np.abs(pool.entropy[sizes]).max()))

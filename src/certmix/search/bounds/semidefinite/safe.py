@@ -1,0 +1,88 @@
+"""A proved bound from whatever multipliers the method has reached.
+
+For every cluster S of m samples in block b, with x_s = r_s / sqrt(m) on S and T_s the multiplier of super-point s,
+
+    cost(S) - sum_{s in S} T_s  >=  lambda_min(S_b) + x' N x + entropy[m] - slope m,
+
+because the rows of block b hold for it with the right sign and N >= 0 where X may be positive. Hence the bound is
+``sum_s T_s`` plus the cheapest sizes that add up to n, each size m costing psi(m) = lambda_min + entropy[m] - slope m.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from certmix.kernels.profiles import profile
+from certmix.kernels.semidefinite import split_multipliers
+from certmix.search.bounds.semidefinite.admm import Method
+from certmix.search.bounds.semidefinite.eigen import UNIT, smallest_from_below
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What the multipliers prove.
+
+    Attributes
+    ----------
+    bound : lower bound on the cost of everything in the node
+    prices : (pools, n + 1), lower bound when some component of the pool has m samples
+    level : per block, the proved smallest eigenvalue of its reduced matrix
+    """
+
+    bound: float
+    prices: np.ndarray
+    level: np.ndarray
+
+
+def prove(method: Method, constant: float, error: float, terms: int) -> Proof:
+    """The bound at the present multipliers; the multipliers N are left in the blocks.
+
+    ``constant`` is added and ``error`` taken off; ``terms`` bounds how many rounded operations made an entry.
+    """
+    pools, blocks = method.pools, method.blocks
+    n = len(pools[0].entropy) - 1
+    T = -method.sigma * method.cover * method.root
+    level = np.zeros(len(blocks))
+
+    def work(first: int, last: int) -> None:
+        for i in range(first, last):
+            b, pool = blocks[i], pools[blocks[i].pool]
+            r = method.root[pool.index]
+            P = len(r)
+            b.slack, reduced = np.empty((P, P)), np.empty((P, P))
+            squared = split_multipliers(
+                b.u,
+                b.cost,
+                method.sigma,
+                method.cover[pool.index],
+                b.over,
+                b.under,
+                r,
+                float(b.low),
+                float(b.high),
+                method.apart[b.pool],
+                np.empty(P),
+                b.slack,
+                reduced,
+            )
+            # The cost matrix itself was rounded, term by term, before the terms cancelled.
+            parts = float(pool.linear.sum() + 2.0 * np.linalg.norm(pool.linear / r) * np.linalg.norm(r))
+            parts += abs(b.slope) * float((r**2).sum())
+            rounding = (terms + 64) * UNIT * (np.sqrt(squared) + parts)
+            level[i] = smallest_from_below(reduced) - rounding
+
+    method.threads.over(len(blocks), work)
+    costs = np.full((len(pools), n + 1), np.inf)
+    for i, b in enumerate(blocks):
+        sizes = np.flatnonzero(pools[b.pool].sizes[b.low : b.high + 1]) + b.low
+        costs[b.pool, sizes] = level[i] + pools[b.pool].entropy[sizes] - b.slope * sizes
+    alone = np.empty_like(costs)
+    counts = np.array([p.count for p in pools], dtype=np.int64)
+    total = profile(costs, counts, alone, np.empty(n + 1))
+    largest = max(float(np.abs(c[np.isfinite(c)]).max(initial=0.0)) for c in costs)
+    largest += max(abs(b.slope) * n + float(np.abs(pools[b.pool].entropy[pools[b.pool].sizes]).max()) for b in blocks)
+    magnitude = float(np.abs(T).sum()) + abs(constant) + float(counts.sum()) * largest
+    shift = float(T.sum()) + constant - error - (len(T) + 64) * UNIT * magnitude
+    return Proof(total + shift, costs + alone + shift, level)

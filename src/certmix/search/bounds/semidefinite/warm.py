@@ -1,0 +1,163 @@
+"""Where the method starts in a node: from a clustering, or from where its parent stopped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from certmix.presolve.instance import Instance
+from certmix.search.bounds.semidefinite.admm import Method
+from certmix.search.bounds.semidefinite.contraction import Contraction
+from certmix.search.bounds.semidefinite.pools import Block, Pool, cost_matrix, first_blocks, slope_of
+from certmix.search.threads import Threads
+
+
+@dataclass(frozen=True)
+class Warm:
+    """The state of the method in a node, to start its children from."""
+
+    shape: Contraction
+    method: Method
+
+
+def soft_minimum(instance: Instance, labels: np.ndarray) -> np.ndarray:
+    """Multipliers of the groups around a clustering: what a group costs, softly, in its cheapest component.
+
+    A uniform amount per cluster is added, so that the smallest clusters (a single group far out) do not undercut the
+    clusters at hand.
+    """
+    K = instance.n_components
+    w = instance.weight.astype(np.float64)
+    sizes = np.bincount(labels, weights=w, minlength=K)
+    used = np.flatnonzero(sizes > 0)
+    costs = np.full((instance.n_groups, K), np.inf)
+    for k in used:
+        c = 0 if instance.shared else int(k)
+        mine = labels == k
+        total = (w[mine, None] * instance.points[c][mine]).sum(axis=0)
+        gamma = instance.prior_weight[k]
+        mean = (total + gamma * instance.prior_mean[k]) / (sizes[k] + gamma)
+        away = instance.points[c] - mean
+        share = instance.entropy[k, int(sizes[k])] / sizes[k]
+        costs[:, k] = instance.scatter[c] + w * (0.5 * np.einsum("ij,ij->i", away, away) + share)
+    costs[~instance.allowed] = np.inf
+    least = costs.min(axis=1)
+    T = least - np.log(np.exp(-(costs - least[:, None])).sum(axis=1))
+    alone = instance.entropy[used][:, instance.weight].min(axis=0)
+    under = float(np.max(T - np.where(np.isfinite(alone), alone, np.inf), initial=0.0))
+    return T + under * w / sizes[labels]
+
+
+def cold_start(
+    shape: Contraction,
+    pools: list[Pool],
+    T: np.ndarray,
+    labels: np.ndarray,
+    sigma: float,
+    threads: Threads,
+) -> Method:
+    """Start from multipliers and a clustering of the groups."""
+    cover = -np.bincount(shape.of, weights=T, minlength=len(shape.root)) / shape.root / sigma
+    clusters = _clusters(shape, labels)
+    blocks = []
+    for p, pool in enumerate(pools):
+        sizes = np.array([m for _, m in clusters]) if clusters else np.array([shape.weight.sum() / 2.0])
+        for low, high in first_blocks(pool, sizes):
+            blocks.append(_new_block(pool, p, low, high, shape.root, cover))
+    method = Method(shape.root, shape.apart, pools, blocks, cover, sigma, threads)
+    _place(method, shape, clusters)
+    return method
+
+
+def warm_start(shape: Contraction, pools: list[Pool], warm: Warm, labels: np.ndarray, threads: Threads) -> Method:
+    """Start from the parent's (or the same node's earlier) state, contracted."""
+    old_shape, old = warm.shape, warm.method
+    sigma = old.sigma
+    into = shape.of[old_shape.first]  # new super-point of every old one
+    part = old_shape.root / shape.root[into]
+    T = np.bincount(into, weights=old.cover * old_shape.root, minlength=len(shape.root))
+    cover = T / shape.root
+    source = {int(k): p for p, pool in enumerate(old.pools) for k in pool.components}
+    blocks: list[Block] = []
+    split = False
+    for p, pool in enumerate(pools):
+        q = source[int(pool.components[0])]
+        split |= old.pools[q].count != pool.count
+        old_index = old.pools[q].index
+        at = np.searchsorted(pool.index, into[old_index])
+        at[at == len(pool.index)] = 0
+        kept = np.flatnonzero(pool.index[at] == into[old_index])
+        gather = np.zeros((len(kept), len(pool.index)))
+        gather[np.arange(len(kept)), at[kept]] = part[old_index[kept]]
+        share = pool.count / old.pools[q].count
+        for b in old.blocks:
+            if b.pool != q or not pool.sizes[b.low : b.high + 1].any():
+                continue
+            new = _new_block(pool, p, b.low, b.high, shape.root, cover)
+            keep = np.ix_(kept, kept)
+            new.x = share * (gather.T @ b.x[keep] @ gather)
+            new.u = gather.T @ b.u[keep] @ gather
+            new.over = (gather**2).T @ b.over[kept]
+            new.under = (gather**2).T @ b.under[kept]
+            new.x, new.u = 0.5 * (new.x + new.x.T), 0.5 * (new.u + new.u.T)
+            new.rank = b.rank
+            blocks.append(new)
+    method = Method(shape.root, shape.apart, pools, blocks, cover, sigma, threads)
+    if split:
+        _place(method, shape, _clusters(shape, labels))
+    return method
+
+
+def _new_block(pool: Pool, p: int, low: int, high: int, root: np.ndarray, cover: np.ndarray) -> Block:
+    """A block over the sizes of ``[low, high]`` that are left, with multipliers of the covering rows only."""
+    left = np.flatnonzero(pool.sizes[low : high + 1]) + low
+    low, high = int(left[0]), int(left[-1])
+    slope, offset = slope_of(pool, low, high)
+    r, eta = root[pool.index], cover[pool.index]
+    n = len(r)
+    u = 0.5 * (np.outer(eta, r) + np.outer(r, eta))
+    return Block(
+        p,
+        low,
+        high,
+        slope,
+        offset,
+        cost_matrix(pool, root, high, slope),
+        np.zeros((n, n)),
+        u,
+        np.zeros(n),
+        np.zeros(n),
+    )
+
+
+def _clusters(shape: Contraction, labels: np.ndarray) -> list[tuple[np.ndarray, float]]:
+    """The clusters of a labelling of the groups as sets of super-points, where super-points are not torn apart."""
+    found = []
+    by_point = labels[shape.first]
+    if np.any(by_point[shape.of] != labels):
+        return []
+    for k in np.unique(labels):
+        members = np.flatnonzero(by_point == k)
+        found.append((members, float(shape.weight[members].sum())))
+    return found
+
+
+def _place(method: Method, shape: Contraction, clusters: list[tuple[np.ndarray, float]]) -> None:
+    """Put every cluster, as a matrix of rank one, into a block that can hold it."""
+    if not clusters:
+        return
+    for block in method.blocks:
+        block.x[:] = 0.0
+    left = [pool.count for pool in method.pools]
+    for members, size in clusters:
+        for block in method.blocks:
+            pool = method.pools[block.pool]
+            inside = np.isin(members, pool.index).all()
+            held = pool.must < 0 or pool.index[pool.must] in members
+            if left[block.pool] > 0 and inside and held and block.low <= size <= block.high:
+                x = np.zeros(len(pool.index))
+                x[np.searchsorted(pool.index, members)] = shape.root[members] / np.sqrt(size)
+                block.x += np.outer(x, x)
+                left[block.pool] -= 1
+                break
