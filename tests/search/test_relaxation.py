@@ -18,6 +18,7 @@ from certmix.kernels.propagation import propagate
 from certmix.options import BRANCHING
 from certmix.presolve.instance import reduce
 from certmix.problem import CannotLink, Covering, Packing, Problem
+from certmix.search.bnb_engine import BranchAndBound
 from certmix.search.bounds.relaxation import RelaxationBound
 from certmix.search.bounds.relaxation_dual import Decomposition, Domain, Multipliers
 from certmix.search.bounds.relaxation_model import ConicModel, lower_hull
@@ -382,6 +383,13 @@ def test_all_rules_agree_with_enumeration_on_many_problems(block: int) -> None:
     """Hundreds of problems, all four rules."""
     for seed in range(10_000 + 100 * block, 10_000 + 100 * block + 100):
         check_answer(seed, BRANCHING)
+
+
+def test_large_problems_are_refused() -> None:
+    """Two thousand samples in ten dimensions are too many for a relaxation at every node; two hundred are not."""
+    rng = np.random.default_rng(0)
+    assert "small problems" in str(BranchAndBound().refusal(Problem(rng.normal(size=(2000, 10)), 3)))
+    assert BranchAndBound().refusal(Problem(rng.normal(size=(200, 10)), 3)) is None
 
 
 def test_instance_error_is_subtracted() -> None:

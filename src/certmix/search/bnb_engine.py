@@ -15,6 +15,8 @@ from certmix.search.engines import first_incumbent
 from certmix.search.loop import search
 from certmix.status import Termination
 
+MOST_PRODUCTS = 30_000  # of samples, components and features: beyond, a single relaxation takes minutes
+
 
 class BranchAndBound:
     """Algorithm 1 of the paper with a convex relaxation at every node and its four branching rules; for few samples."""
@@ -26,6 +28,12 @@ class BranchAndBound:
     def refusal(self, problem: Problem) -> str | None:
         if problem.n_components > MOST_COMPONENTS:
             return f"it takes at most {MOST_COMPONENTS} components"
+        products = problem.n_samples * problem.n_components * problem.n_features
+        if products > MOST_PRODUCTS:
+            return (
+                f"it is for small problems: samples times components times features is {products:,}, "
+                f"more than {MOST_PRODUCTS:,}"
+            )
         return None
 
     def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:

@@ -16,7 +16,7 @@ import numpy as np
 WHOLE = 1e-5  # nearer than this to 0 or 1 is whole, given how exactly relaxations are solved
 LEAST_GAIN = 1e-6
 TRIED = 8  # candidates whose children strong branching bounds
-RELIABLE = 2  # observations on each side that make a pseudo-cost count
+RELIABLE = 1  # observations on each side that make a pseudo-cost count
 TRIED_ONCE = (
     4  # candidates whose unreliable pseudo-costs are filled in by bounding their children, at one node
 )

@@ -203,16 +203,19 @@ class Numbering:
         return changed
 
 
-def farthest_first(points: np.ndarray) -> np.ndarray:
-    """Groups ordered so that each is as far as can be from those before it: the first few are the hardest to join."""
+def farthest_first(points: np.ndarray, most: int = 200) -> np.ndarray:
+    """Groups ordered so that each is as far as can be from those before it: the first few are the hardest to join.
+
+    After ``most`` of them the others follow as they come.
+    """
     away = ((points - points.mean(axis=0)) ** 2).sum(axis=1)
     order = [int(np.argmax(away))]
     away = np.full(len(points), np.inf)
-    while len(order) < len(points):
+    while len(order) < min(most, len(points)):
         away = np.minimum(away, ((points - points[order[-1]]) ** 2).sum(axis=1))
         away[order[-1]] = -1.0
         order.append(int(np.argmax(away)))
-    return np.array(order)
+    return np.array(order + np.setdiff1d(np.arange(len(points)), order).tolist())
 
 
 def _decide(mask: np.ndarray, g: int, k: int, taken: bool) -> None:

@@ -111,15 +111,10 @@ class _Program:
         parts, P, d = self.parts, self.P, self.d
         x = parts.points[self.group, self.component]  # (P, d)
         lo, hi = self.domain.lo[self.component], self.domain.hi[self.component]
-        flat = np.arange(P * d).reshape(P, d)
-        z, mu = self.z[:, None], self.mu[self.slot]
         groups, which = np.unique(self.group, return_inverse=True)
         self._block(np.ones(len(groups)), (which, self.z, 1.0))
         equalities = self.height
-        self._block(np.zeros((P, d)), (flat, z, lo - x), (flat, self.dev, -1.0))
-        self._block(np.zeros((P, d)), (flat, z, x - hi), (flat, self.dev, 1.0))
-        self.upper = self._block(hi, (flat, mu, 1.0), (flat, self.dev, -1.0), (flat, z, hi - x))
-        self.lower = self._block(-lo, (flat, mu, -1.0), (flat, self.dev, 1.0), (flat, z, x - lo))
+        self._products(x, lo, hi)
         self._sizes()
         self._side_rows()
         inequalities = self.height - equalities
@@ -143,6 +138,43 @@ class _Program:
         quadratic, linear = self._objective()
         right = np.concatenate(self._right)
         return clarabel.DefaultSolver(quadratic, linear, matrix, right, cones, _settings()).solve()
+
+    def _products(self, x: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> None:
+        """The big-M rows that can bind, given that the means are in their boxes.
+
+        Write ``mu = z u + (1 - z) v`` with u and v in [L, U]; the cost pulls u towards x. If x is in [L, U], then so is
+        the best u that v in [L, U] admits, since it lies between x and mu: the rows on u cannot bind. If x < L, then u
+        is pulled down, and neither ``u <= U`` nor ``v >= L`` can bind; likewise above U.
+        """
+        means = np.arange(self.mu.size)
+        self._block(self.domain.hi[self.live], (means, self.mu.ravel(), 1.0))
+        self._block(-self.domain.lo[self.live], (means, self.mu.ravel(), -1.0))
+        self._inner(x > hi, 1.0, x, hi)
+        self._inner(x < lo, -1.0, x, lo)
+        self.upper_at, self.lower_at = x <= hi, x >= lo
+        self.upper = self._outer(self.upper_at, 1.0, x, hi)
+        self.lower = self._outer(self.lower_at, -1.0, x, lo)
+
+    def _inner(self, where: np.ndarray, side: float, x: np.ndarray, limit: np.ndarray) -> None:
+        """``side (t - limit z) <= 0`` for some pairs and coordinates."""
+        pair = np.nonzero(where)[0]
+        rows = np.arange(len(pair))
+        self._block(
+            np.zeros(len(pair)),
+            (rows, self.z[pair], side * (x - limit)[where]),
+            (rows, self.dev[where], side),
+        )
+
+    def _outer(self, where: np.ndarray, side: float, x: np.ndarray, limit: np.ndarray) -> slice:
+        """``side (mu - t - limit (1 - z)) <= 0`` for some pairs and coordinates."""
+        pair, j = np.nonzero(where)
+        rows = np.arange(len(pair))
+        return self._block(
+            side * limit[where],
+            (rows, self.mu[self.slot[pair], j], side),
+            (rows, self.dev[where], -side),
+            (rows, self.z[pair], side * (limit - x)[where]),
+        )
 
     def _objective(self) -> tuple[csc_matrix, np.ndarray]:
         parts, i, live = self.parts, self.parts.instance, self.live
@@ -214,7 +246,10 @@ class _Program:
         if np.all(np.isfinite(relaxed)) and "Infeasible" not in status:
             z[self.group, self.component] = np.clip(relaxed, 0.0, 1.0)
         mean = np.zeros((N, K, d))
-        mean[self.group, self.component] = (dual[self.lower] - dual[self.upper]).reshape(P, d)
+        slope = np.zeros((P, d))
+        slope[self.lower_at] += dual[self.lower]
+        slope[self.upper_at] -= dual[self.upper]
+        mean[self.group, self.component] = slope
         size = np.zeros(K)
         for (k, facets, beta), most, least in zip(self.facets, self.most, self.least, strict=True):
             size[k] = float(dual[facets] @ beta + dual[most][0] - dual[least][0])
