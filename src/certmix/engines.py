@@ -46,6 +46,8 @@ _PLACES = {
     "interval": "certmix.search.engines:IntervalEngine",
     "dual": "certmix.search.engines:DualEngine",
     "bnb": "certmix.search.bnb_engine:BranchAndBound",
+    "minlp": "certmix.formulation.engine:MinlpEngine",
+    "miqp": "certmix.formulation.engine:MiqpEngine",
     "hard-em": "certmix.local.hard_em_engine:HardEMEngine",
     "kmeans": "certmix.local.engine:KMeansStart",
     "em": "certmix.local.engine:SoftEM",
@@ -64,6 +66,11 @@ def engine(name: str) -> Engine:
     return getattr(import_module(module), attribute)()
 
 
+def certificate_level(candidate: Engine) -> str:
+    """The level of an engine's bounds, whenever a run is cut short: ``computed`` unless the engine says otherwise."""
+    return str(getattr(candidate, "certificate", "computed" if candidate.certified else "none"))
+
+
 def why_not(candidate: Engine, problem: Problem) -> str | None:
     """What of the problem an engine cannot honour; None when it can take the problem."""
     missing = features(problem) - candidate.honours
@@ -72,10 +79,14 @@ def why_not(candidate: Engine, problem: Problem) -> str | None:
     return candidate.refusal(problem)
 
 
-def require(candidate: Engine, problem: Problem) -> None:
-    """Refuse before any work when the engine cannot honour the problem, and name those that can."""
+def require(candidate: Engine, problem: Problem, options: Options) -> None:
+    """Refuse before any work when the engine cannot honour the problem, and name those that can.
+
+    An engine that depends on its options, such as a solver to be installed, looks at them in its method ``check``.
+    """
     reason = why_not(candidate, problem)
     if reason is None:
+        getattr(candidate, "check", lambda _: None)(options)
         return
     able = [name for name in _PLACES if name != candidate.name and why_not(engine(name), problem) is None]
     advice = f"engines that can: {', '.join(able)}" if able else "no other engine can either"

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from certmix.errors import CertmixError, InfeasibleError
+from certmix.options import checked_engine_options
 from certmix.problem import Problem
 from certmix.result import Result
 from certmix.solving import solve
@@ -51,6 +52,8 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
         Seconds. A run that stops there keeps the best clustering and bound it had, with a warning. Without a limit
         ``fit`` takes as long as the proof does, which is long for data without clear clusters.
     node_limit, threads, restarts : int, optional
+    engine_options : dict, optional
+        Options of single engines, as :func:`certmix.solve` takes them: ``{"solver": "scip", "logarithm": "chord"}``.
     random_state : int, RandomState instance or None
         None stands for 0: the same data give the same answer.
     verbose : bool
@@ -105,6 +108,7 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
         threads: int | None = None,
         random_state: Any = None,
         restarts: int | None = None,
+        engine_options: dict[str, Any] | None = None,
         verbose: bool = False,
     ) -> None:
         self.n_components = n_components
@@ -123,6 +127,7 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
         self.threads = threads
         self.random_state = random_state
         self.restarts = restarts
+        self.engine_options = engine_options
         self.verbose = verbose
 
     # -- fitting ---------------------------------------------------------------------------------------------
@@ -171,6 +176,7 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
             threads=self.threads,
             seed=_seed(self.random_state),
             restarts=self.restarts,
+            **checked_engine_options(self.engine_options),
             verbose=self.verbose,
         )
         self._keep(problem, result)

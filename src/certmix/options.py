@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from certmix.errors import InputError
 from certmix.status import Tolerances
 
 BRANCHING = ("pseudo-cost", "strong", "most-infeasible", "most-integral")
+LOGARITHMS = ("tangent", "chord")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +38,16 @@ class Options:
         A clustering to start from.
     branching : str
         How ``bnb`` chooses the variable to branch on: one of :data:`BRANCHING`.
+    solver : str
+        Who solves the model of ``minlp`` or ``miqp``: one of :data:`certmix.formulation.solvers.SOLVERS`.
+    logarithm : str
+        How ``miqp`` replaces the logarithm: ``tangent`` (from below) or ``chord`` (from above, as in the paper).
+    breakpoints : int
+        How many breakpoints that piecewise-linear function has at first.
+    adaptive : bool
+        Whether breakpoints are added around the incumbent, or twice as many regular ones taken.
+    warm_start : bool
+        Whether ``minlp`` and ``miqp`` begin with hard EM's clustering, or with nothing (the paper's protocol).
     """
 
     gap: float = 1e-6
@@ -47,6 +59,11 @@ class Options:
     restarts: int | None = None
     start: Any = None
     branching: str = BRANCHING[0]
+    solver: str = "scip"
+    logarithm: Any = LOGARITHMS[0]
+    breakpoints: int = 10
+    adaptive: bool = True
+    warm_start: bool = True
 
     def __post_init__(self) -> None:
         Tolerances(self.gap, self.absolute_gap)
@@ -54,7 +71,15 @@ class Options:
             raise InputError(f"the time limit must be a number of seconds >= 0, not {self.time_limit!r}")
         if self.branching not in BRANCHING:
             raise InputError(f"unknown branching rule {self.branching!r}; choose from {', '.join(BRANCHING)}")
-        for name, least in (("node_limit", 0), ("threads", 1), ("seed", 0), ("restarts", 1)):
+        if self.logarithm not in LOGARITHMS:
+            raise InputError(f"unknown logarithm {self.logarithm!r}; choose from {', '.join(LOGARITHMS)}")
+        for name, least in (
+            ("node_limit", 0),
+            ("threads", 1),
+            ("seed", 0),
+            ("restarts", 1),
+            ("breakpoints", 2),
+        ):
             value = getattr(self, name)
             if value is None:
                 continue
@@ -75,6 +100,17 @@ class Options:
     def time_left(self, seconds: float) -> float:
         """What is left of the time limit after so many seconds."""
         return math.inf if self.time_limit is None else self.time_limit - seconds
+
+
+ENGINE_OPTIONS = ("branching", "solver", "logarithm", "breakpoints", "adaptive", "warm_start")
+
+
+def checked_engine_options(given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Options that only some engines have, by name."""
+    for name in given or ():
+        if name not in ENGINE_OPTIONS:
+            raise InputError(f"unknown engine option {name!r}; choose from {', '.join(ENGINE_OPTIONS)}")
+    return dict(given or {})
 
 
 def _is_number(value: Any) -> bool:

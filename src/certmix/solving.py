@@ -7,12 +7,12 @@ from typing import Any
 
 from certmix.auto import choose
 from certmix.compiling import announced
-from certmix.engines import Outcome, require
+from certmix.engines import Outcome, certificate_level, require
 from certmix.engines import engine as find_engine
 from certmix.errors import InfeasibleError, InputError
 from certmix.ledger import Ledger
 from certmix.observers.base import Observer
-from certmix.options import BRANCHING, Options
+from certmix.options import BRANCHING, LOGARITHMS, Options
 from certmix.presolve.feasibility import check_feasible
 from certmix.problem import Problem, is_feasible
 from certmix.result import Result, build_result
@@ -32,6 +32,11 @@ def solve(
     restarts: int | None = None,
     start: Any = None,
     branching: str = BRANCHING[0],
+    solver: str = "scip",
+    logarithm: str = LOGARITHMS[0],
+    breakpoints: int = 10,
+    adaptive: bool = True,
+    warm_start: bool = True,
     verbose: bool = False,
     observers: Sequence[Observer] = (),
 ) -> Result:
@@ -55,6 +60,13 @@ def solve(
         A clustering to start from.
     branching : str
         Branching rule of ``bnb``: one of :data:`certmix.options.BRANCHING`.
+    solver : str
+        Who solves the model of ``minlp`` and ``miqp``: ``scip``, or another solver that is installed.
+    logarithm, breakpoints, adaptive : str, int, bool
+        The piecewise-linear logarithm of ``miqp``: ``tangent`` (its bound holds for the exact problem) or ``chord``
+        (the paper's), how many breakpoints it has at first, and whether more are put around the incumbent.
+    warm_start : bool
+        Whether ``minlp`` and ``miqp`` begin with hard EM's clustering.
     verbose : bool
         Write a log to standard error.
     observers : sequence of Observer
@@ -80,6 +92,11 @@ def solve(
         restarts=restarts,
         start=start,
         branching=branching,
+        solver=solver,
+        logarithm=logarithm,
+        breakpoints=breakpoints,
+        adaptive=adaptive,
+        warm_start=warm_start,
     )
     if verbose:
         from certmix.observers.log import PlainLog
@@ -88,7 +105,7 @@ def solve(
     ledger = Ledger(problem, options.tolerances, observers)
     chosen, reason = choose(problem, options) if engine == "auto" else (engine, "")
     runner = find_engine(chosen)
-    require(runner, problem)
+    require(runner, problem, options)
     for observer in observers:
         observer.started(problem, chosen, ledger)
     if reason:
@@ -104,7 +121,7 @@ def solve(
     except InfeasibleError as error:
         outcome, message = Outcome(Termination.EXHAUSTED, infeasible=True), str(error)
     except KeyboardInterrupt:
-        outcome = Outcome(Termination.INTERRUPTED)
+        outcome = Outcome(Termination.INTERRUPTED, certificate=certificate_level(runner))
     result = build_result(
         problem,
         ledger,

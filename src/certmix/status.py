@@ -33,6 +33,8 @@ class Termination(StrEnum):
     """Everything was explored."""
     CONVERGED = "converged"
     """A local method came to rest; nothing is proved."""
+    FAILED = "solver failed"
+    """An external solver gave up; what it had found and proved until then counts."""
 
 
 @dataclass(frozen=True)

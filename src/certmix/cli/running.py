@@ -16,7 +16,7 @@ from certmix.cli.output import document, nothing, prepare_directory, write_files
 from certmix.cli.request import Asked, Request, build
 from certmix.errors import InfeasibleError
 from certmix.io.results import dumps
-from certmix.options import BRANCHING, Options
+from certmix.options import BRANCHING, LOGARITHMS, Options
 from certmix.solving import solve
 from certmix.status import Status, Termination
 
@@ -37,6 +37,11 @@ class Run:
     threads: int | None = None
     seed: int = 0
     branching: str = BRANCHING[0]
+    solver: str = "scip"
+    logarithm: str = LOGARITHMS[0]
+    breakpoints: int = 10
+    adaptive: bool = True
+    warm_start: bool = True
     out: Path | None = None
     json: bool = False
     quiet: bool = False
@@ -50,6 +55,11 @@ class Run:
             "threads": self.threads,
             "seed": self.seed,
             "branching": self.branching,
+            "solver": self.solver,
+            "logarithm": self.logarithm,
+            "breakpoints": self.breakpoints,
+            "adaptive": self.adaptive,
+            "warm_start": self.warm_start,
         }
 
 

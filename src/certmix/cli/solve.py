@@ -9,12 +9,13 @@ import typer
 
 from certmix.cli.parsing import number, whole
 from certmix.cli.request import BUILT_IN, RULES, Request
-from certmix.options import BRANCHING
+from certmix.options import BRANCHING, LOGARITHMS
 
 _DATA = "Data"
 _MODEL = "Model"
 _SIDE = "Side constraints"
 _RUN = "Run"
+_FORMULATION = "Models of minlp and miqp"
 _OUT = "Output"
 
 
@@ -179,6 +180,47 @@ def solve_command(
             rich_help_panel=_RUN,
         ),
     ] = BRANCHING[0],
+    solver: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Who solves the model of minlp or miqp: scip, or gurobi, copt, baron where installed.",
+            rich_help_panel=_FORMULATION,
+        ),
+    ] = "scip",
+    logarithm: Annotated[
+        str,
+        typer.Option(
+            metavar="KIND",
+            help="Piecewise-linear logarithm of miqp: tangent (from below) or chord (from above, the paper's).",
+            rich_help_panel=_FORMULATION,
+        ),
+    ] = LOGARITHMS[0],
+    breakpoints: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="How many breakpoints it has at first.",
+            rich_help_panel=_FORMULATION,
+            parser=whole,
+        ),
+    ] = 10,
+    adaptive: Annotated[
+        bool,
+        typer.Option(
+            "--adaptive/--regular",
+            help="Add breakpoints around the incumbent, or take twice as many regular ones.",
+            rich_help_panel=_FORMULATION,
+        ),
+    ] = True,
+    warm_start: Annotated[
+        bool,
+        typer.Option(
+            "--warm-start/--cold-start",
+            help="Begin minlp and miqp with hard EM's clustering, or with none (the paper's protocol).",
+            rich_help_panel=_FORMULATION,
+        ),
+    ] = True,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -231,6 +273,11 @@ def solve_command(
         threads=threads,
         seed=seed,
         branching=branching,
+        solver=solver,
+        logarithm=logarithm,
+        breakpoints=breakpoints,
+        adaptive=adaptive,
+        warm_start=warm_start,
         out=out,
         json=json,
         quiet=quiet,
