@@ -11,6 +11,7 @@ import typer
 from certmix._version import __version__
 from certmix.cli.check import constraints_app
 from certmix.cli.engines import engines_command
+from certmix.cli.export import export_command
 from certmix.cli.solve import solve_command
 from certmix.errors import CertmixError, InfeasibleError
 
@@ -49,6 +50,7 @@ app.command("solve", short_help="Cluster a data set and prove how close to the o
     solve_command
 )
 app.command("engines", short_help="List the engines and what each can honour.")(engines_command)
+app.command("export", short_help="Write the paper's model of a problem for other solvers.")(export_command)
 app.add_typer(constraints_app, name="constraints")
 
 

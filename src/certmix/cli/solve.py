@@ -7,139 +7,35 @@ from typing import Annotated
 
 import typer
 
+from certmix.cli import problem_options as o
 from certmix.cli.parsing import number, whole
-from certmix.cli.request import BUILT_IN, RULES, Request
+from certmix.cli.request import Request
 from certmix.options import BRANCHING, LOGARITHMS
 
-_DATA = "Data"
-_MODEL = "Model"
-_SIDE = "Side constraints"
 _RUN = "Run"
 _FORMULATION = "Models of minlp and miqp"
 _OUT = "Output"
 
 
 def solve_command(
-    data: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATA",
-            help=f"A CSV, TSV, NPY or Parquet file, or a built-in data set: {', '.join(BUILT_IN)}.",
-        ),
-    ],
-    n_components: Annotated[
-        int | None,
-        typer.Option(
-            "-k",
-            "--components",
-            metavar="K",
-            help="Number of components (built-in data sets have their own).",
-            parser=whole,
-        ),
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,C", help="Columns to cluster by. Default: every numeric one.", rich_help_panel=_DATA
-        ),
-    ] = None,
-    name_column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL",
-            help="Column that names the samples. Default: the first, if it holds texts that all differ.",
-            rich_help_panel=_DATA,
-        ),
-    ] = None,
-    header: Annotated[
-        bool | None,
-        typer.Option(
-            "--header/--no-header",
-            help="Whether the first row names the columns. Default: unless it holds numbers.",
-            rich_help_panel=_DATA,
-        ),
-    ] = None,
-    transpose: Annotated[
-        bool,
-        typer.Option("--transpose", help="Features are in rows, samples in columns.", rich_help_panel=_DATA),
-    ] = False,
-    standardize: Annotated[
-        bool,
-        typer.Option(
-            "--standardize", help="Scale every column to mean 0, variance 1.", rich_help_panel=_DATA
-        ),
-    ] = False,
-    pca: Annotated[
-        int | None,
-        typer.Option(
-            metavar="D",
-            help="Cluster by the first D principal components.",
-            rich_help_panel=_DATA,
-            parser=whole,
-        ),
-    ] = None,
-    variance: Annotated[
-        str | None,
-        typer.Option(
-            metavar="V", help="Known variance: one number, or one for each component.", rich_help_panel=_MODEL
-        ),
-    ] = None,
-    precision: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Known precision matrix, CSV or NPY.", rich_help_panel=_MODEL),
-    ] = None,
-    precision_from: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RULE",
-            help=f"Precision estimated from classes: {', '.join(RULES)}.",
-            rich_help_panel=_MODEL,
-        ),
-    ] = None,
-    class_column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL",
-            help="Column of the classes for --precision-from; blanks are left out.",
-            rich_help_panel=_MODEL,
-        ),
-    ] = None,
-    weights: Annotated[
-        str,
-        typer.Option(
-            metavar="W", help="free, uniform, or fixed numbers such as 0.2,0.3,0.5.", rich_help_panel=_MODEL
-        ),
-    ] = "free",
-    prior: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="P",
-            help="flat, jeffreys, dirichlet=A, gaussian=V; may be given twice.",
-            rich_help_panel=_MODEL,
-        ),
-    ] = None,
-    constraints: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Side constraints, CSV or TOML.", rich_help_panel=_SIDE),
-    ] = None,
-    label_column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL", help="Column of known components; blank where unknown.", rich_help_panel=_SIDE
-        ),
-    ] = None,
-    min_size: Annotated[
-        int | None,
-        typer.Option(
-            metavar="M", help="Every component has at least M samples.", rich_help_panel=_SIDE, parser=whole
-        ),
-    ] = None,
-    max_size: Annotated[
-        int | None,
-        typer.Option(
-            metavar="M", help="Every component has at most M samples.", rich_help_panel=_SIDE, parser=whole
-        ),
-    ] = None,
+    data: o.Data,
+    n_components: o.NComponents = None,
+    columns: o.Columns = None,
+    name_column: o.NameColumn = None,
+    header: o.Header = None,
+    transpose: o.Transpose = False,
+    standardize: o.Standardize = False,
+    pca: o.Pca = None,
+    variance: o.Variance = None,
+    precision: o.Precision = None,
+    precision_from: o.PrecisionFrom = None,
+    class_column: o.ClassColumn = None,
+    weights: o.Weights = "free",
+    prior: o.Prior = None,
+    constraints: o.Constraints = None,
+    label_column: o.LabelColumn = None,
+    min_size: o.MinSize = None,
+    max_size: o.MaxSize = None,
     engine: Annotated[
         str, typer.Option(metavar="NAME", help="See: certmix engines.", rich_help_panel=_RUN)
     ] = "auto",

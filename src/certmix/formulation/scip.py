@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ import pyscipopt
 from pyscipopt import SCIP_EVENTTYPE, SCIP_PARAMSETTING, SCIP_RESULT, SCIP_STAGE, Eventhdlr, Model
 
 from certmix.formulation.model import Formulation
+from certmix.formulation.running import run_interruptible
 from certmix.formulation.solvers import Ending, Limits, Watch
 from certmix.formulation.translate import Interface, Translator, summands
 
@@ -73,31 +73,6 @@ class Scip:
         if handler.error is not None:
             raise handler.error
         return _ending(scip, handler, watch, assign)
-
-
-def run_interruptible(run: Any, interrupt: Any) -> None:
-    """Run a solver in a thread of its own, so that Ctrl-C reaches us at once and the solver stops in good order."""
-    failure: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            run()
-        except BaseException as error:
-            failure.append(error)
-
-    thread = threading.Thread(target=work, name="solver")
-    thread.start()
-    interrupted: BaseException | None = None
-    while thread.is_alive():
-        try:
-            thread.join(0.2)
-        except KeyboardInterrupt as error:
-            interrupted = error
-            interrupt()
-    if interrupted is not None:
-        raise interrupted
-    if failure:
-        raise failure[0]
 
 
 class _Reporter(Eventhdlr):

@@ -91,6 +91,13 @@ class Entry:
 
 SOLVERS = {
     "scip": Entry("pyscipopt", "certmix.formulation.scip:Scip", ("minlp", "miqp"), "pip install pyscipopt"),
+    "gurobi": Entry(
+        "gurobipy",
+        "certmix.formulation.gurobi:Gurobi",
+        ("minlp", "miqp"),
+        "pip install gurobipy (12 or later)",
+    ),
+    "copt": Entry("coptpy", "certmix.formulation.copt:Copt", ("miqp",), "pip install coptpy"),
 }
 DEFAULT = "scip"
 
