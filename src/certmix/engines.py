@@ -48,6 +48,7 @@ _PLACES = {
     "bnb": "certmix.search.bnb_engine:BranchAndBound",
     "minlp": "certmix.formulation.engine:MinlpEngine",
     "miqp": "certmix.formulation.engine:MiqpEngine",
+    "sdp": "certmix.search.sdp_engine:SemidefiniteEngine",
     "hard-em": "certmix.local.hard_em_engine:HardEMEngine",
     "kmeans": "certmix.local.engine:KMeansStart",
     "em": "certmix.local.engine:SoftEM",

@@ -97,7 +97,9 @@ def quick_no(i, j, slack, r, weight, apart, must, price, size, cutoff, ratio, he
 
 
 @njit(nogil=True)
-def find_apart(first, last, rows, columns, slack, r, weight, apart, must, price, low, high, size, cutoff, result):
+def find_apart(
+    first, last, rows, columns, slack, r, weight, apart, must, price, low, high, size, cutoff, result
+):
     """For the pairs ``(rows[q], columns[q])``: ``result[q]`` becomes False where they cannot be together here."""
     n = r.shape[0]
     ratio = np.empty(n)
@@ -111,6 +113,4 @@ def find_apart(first, last, rows, columns, slack, r, weight, apart, must, price,
         if size > 0 and quick_no(i, j, slack, r, weight, apart, must, price, size, cutoff, ratio, heavy):
             result[q] = True
             continue
-        result[q] = together(
-            i, j, slack, r, weight, apart, must, price, low, high, cutoff, ratio, heavy
-        )
+        result[q] = together(i, j, slack, r, weight, apart, must, price, low, high, cutoff, ratio, heavy)

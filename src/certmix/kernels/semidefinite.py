@@ -12,6 +12,7 @@ Multipliers are divided by the penalty sigma throughout.
 from __future__ import annotations
 
 from certmix.kernels.compiled import njit
+from certmix.kernels.cuts import sweep_cuts
 
 
 @njit(nogil=True)
@@ -22,7 +23,7 @@ def row_forces(cover, over, under, r, force):
 
 
 @njit(nogil=True)
-def row_sums(y, cover, over, under, r, low, high, apart, force, sums, free, diagonal):
+def row_sums(y, cut_force, cover, over, under, r, low, high, apart, force, sums, free, diagonal):
     """Row sums ``(X r)_s`` of the projected matrix, its diagonal, and how much of each row can still move."""
     n = r.shape[0]
     row_forces(cover, over, under, r, force)
@@ -31,7 +32,7 @@ def row_sums(y, cover, over, under, r, low, high, apart, force, sums, free, diag
         movable = 0.0
         for t in range(n):
             if s == t:
-                x = y[s, s] - force[s] * r[s] + over[s] * high - under[s] * low
+                x = y[s, s] - cut_force[s, s] - force[s] * r[s] + over[s] * high - under[s] * low
                 if x < 0.0:
                     x = 0.0
                 diagonal[s] = x
@@ -39,7 +40,7 @@ def row_sums(y, cover, over, under, r, low, high, apart, force, sums, free, diag
                     total += x * r[s]
                     movable += r[s] * r[s]
             elif not apart[s, t]:
-                x = y[s, t] - 0.5 * (force[s] * r[t] + force[t] * r[s])
+                x = y[s, t] - cut_force[s, t] - 0.5 * (force[s] * r[t] + force[t] * r[s])
                 if x > 0.0:
                     total += x * r[t]
                     movable += 0.5 * r[t] * r[t]
@@ -59,17 +60,27 @@ def update_sizes(sums, free, diagonal, r, low, high, over, under):
 
 
 @njit(nogil=True)
-def project(y, cover, over, under, r, low, high, apart, force, x, u):
-    """Write the projection X of Y and U = Y - X; return the squared change of X."""
+def project(y, cover, over, under, r, low, high, apart, ends, signs, multiplier, cut_force, w, force, x, u):
+    """Write the projection X of Y and U = Y - X; return the squared change of X.
+
+    ``cut_force`` holds what the cuts take from every entry; one pass over the cuts is made on the way. ``w`` and
+    ``force`` are scratch.
+    """
     n = r.shape[0]
     row_forces(cover, over, under, r, force)
-    change = 0.0
     for s in range(n):
         for t in range(n):
             if s == t:
-                value = y[s, s] - force[s] * r[s] + over[s] * high - under[s] * low
+                w[s, s] = y[s, s] - cut_force[s, s] - force[s] * r[s] + over[s] * high - under[s] * low
+            elif apart[s, t]:
+                w[s, t] = 0.0
             else:
-                value = y[s, t] - 0.5 * (force[s] * r[t] + force[t] * r[s])
+                w[s, t] = y[s, t] - cut_force[s, t] - 0.5 * (force[s] * r[t] + force[t] * r[s])
+    sweep_cuts(ends, signs, multiplier, r, w, cut_force)
+    change = 0.0
+    for s in range(n):
+        for t in range(n):
+            value = w[s, t]
             if value < 0.0 or (s != t and apart[s, t]):
                 value = 0.0
             change += (value - x[s, t]) ** 2
@@ -79,11 +90,13 @@ def project(y, cover, over, under, r, low, high, apart, force, x, u):
 
 
 @njit(nogil=True)
-def split_multipliers(u, cost, sigma, cover, over, under, r, low, high, apart, force, slack, reduced):
-    """The multipliers N of X >= 0 and the reduced matrix ``S = cost + rows - N``; both exact by definition.
+def split_multipliers(
+    u, cost, sigma, cover, over, under, r, low, high, apart, cut_force, cut_size, force, slack, reduced
+):
+    """The multipliers N of X >= 0 and the reduced matrix ``S = cost + rows + cuts - N``; both exact by definition.
 
     Returns a bound on the squared Frobenius norm of the rounding in S, in units of the machine epsilon: the entries are
-    sums of five terms, each a product with square roots.
+    sums of a few terms, each a product with square roots.
     """
     n = r.shape[0]
     row_forces(cover, over, under, r, force)
@@ -99,6 +112,8 @@ def split_multipliers(u, cost, sigma, cover, over, under, r, low, high, apart, f
                 row = 0.5 * sigma * (force[s] * r[t] + force[t] * r[s])
                 size = 0.5 * sigma * (abs(cover[s]) * r[t] + abs(cover[t]) * r[s])
                 size += 0.5 * sigma * (over[s] + under[s] + over[t] + under[t]) * r[s] * r[t]
+            row += sigma * cut_force[s, t]
+            size += sigma * cut_size[s, t]
             n_st = row - sigma * u[s, t]
             if n_st < 0.0 and (s == t or not apart[s, t]):
                 n_st = 0.0

@@ -19,8 +19,9 @@ from certmix.search.bounds.semidefinite.pools import Block, Pool
 from certmix.search.threads import Threads
 
 RELAXATION = 1.6
-SWEEPS = 2
+SWEEPS = 1
 SPARE = 3  # eigenpairs computed beyond those that were used last time
+IDLE = 5  # a block that held nothing last time is looked at again only every so many iterations
 
 
 class Method:
@@ -49,6 +50,7 @@ class Method:
         self.cover, self.sigma, self.threads = cover, sigma, threads
         self.apart = [np.ascontiguousarray(apart[np.ix_(p.index, p.index)]) for p in pools]
         self.primal = self.dual = np.inf
+        self.count = 0
 
     def run(self, iterations: int) -> None:
         """So many iterations, then adapt the penalty."""
@@ -75,9 +77,13 @@ class Method:
             block.u /= factor
             block.over /= factor
             block.under /= factor
+            block.cuts.multiplier /= factor
+            block.cuts.force /= factor
 
     def _iterate(self) -> None:
-        blocks, sigma = self.blocks, self.sigma
+        sigma = self.sigma
+        blocks = [b for b in self.blocks if self.count % IDLE == 0 or b.trace > 0.0]
+        self.count += 1
         matrices: list[np.ndarray] = [np.zeros(0)] * len(blocks)
         pairs: list[tuple[np.ndarray, np.ndarray]] = [(np.zeros(0), np.zeros(0))] * len(blocks)
 
@@ -92,7 +98,7 @@ class Method:
                 pairs[i] = largest(m, min(len(m), b.rank + SPARE))
 
         self.threads.over(len(blocks), decompose)
-        levels = self._levels(matrices, pairs)
+        levels = self._levels(blocks, matrices, pairs)
         targets: list[np.ndarray] = [np.zeros(0)] * len(blocks)
         residual = np.zeros(len(blocks))
 
@@ -115,13 +121,15 @@ class Method:
 
         self.threads.over(len(blocks), mix)
         for _ in range(SWEEPS):
-            self._sums(targets)
+            self._sums(blocks, targets)
             have, movable = np.zeros(len(self.root)), np.zeros(len(self.root))
             for b in blocks:
                 have[self.pools[b.pool].index] += b.rows
-                movable[self.pools[b.pool].index] += b.free + 0.5 * (self.root[self.pools[b.pool].index] ** 2).sum()
+                movable[self.pools[b.pool].index] += (
+                    b.free + 0.5 * (self.root[self.pools[b.pool].index] ** 2).sum()
+                )
             self.cover = self.cover + 0.5 * (have - self.root) / np.maximum(movable, 1.0)
-            self._sums(targets)
+            self._sums(blocks, targets)
             for b in blocks:
                 r = self.root[self.pools[b.pool].index]
                 update_sizes(b.rows, b.free, b.diagonal, r, float(b.low), float(b.high), b.over, b.under)
@@ -139,6 +147,11 @@ class Method:
                     float(b.low),
                     float(b.high),
                     self.apart[b.pool],
+                    b.cuts.ends,
+                    b.cuts.signs,
+                    b.cuts.multiplier,
+                    b.cuts.force,
+                    np.empty((len(index), len(index))),
                     np.empty(len(index)),
                     b.x,
                     b.u,
@@ -148,12 +161,13 @@ class Method:
         self.threads.over(len(blocks), finish)
         self.primal, self.dual = float(np.sqrt(residual.sum())), float(np.sqrt(changes.sum()))
 
-    def _sums(self, targets: list[np.ndarray]) -> None:
+    def _sums(self, blocks: list[Block], targets: list[np.ndarray]) -> None:
         def work(first: int, last: int) -> None:
             for i in range(first, last):
-                b, index = self.blocks[i], self.pools[self.blocks[i].pool].index
+                b, index = blocks[i], self.pools[blocks[i].pool].index
                 row_sums(
                     targets[i],
+                    b.cuts.force,
                     self.cover[index],
                     b.over,
                     b.under,
@@ -167,21 +181,25 @@ class Method:
                     b.diagonal,
                 )
 
-        self.threads.over(len(self.blocks), work)
+        self.threads.over(len(blocks), work)
 
-    def _levels(self, matrices: list[np.ndarray], pairs: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    def _levels(
+        self, blocks: list[Block], matrices: list[np.ndarray], pairs: list[tuple[np.ndarray, np.ndarray]]
+    ) -> np.ndarray:
         """For every pool the level above which eigenvalues add up to its number of components.
 
         Blocks whose smallest computed eigenvalue is still above the level are decomposed further.
         """
         levels = np.zeros(len(self.pools))
         for p, pool in enumerate(self.pools):
-            mine = [i for i, b in enumerate(self.blocks) if b.pool == p]
+            mine = [i for i, b in enumerate(blocks) if b.pool == p]
             while True:
                 values = np.sort(np.concatenate([pairs[i][0] for i in mine]))[::-1]
                 level = (np.cumsum(values) - pool.count) / np.arange(1, len(values) + 1)
                 levels[p] = level[np.flatnonzero(values > level)[-1]]
-                short = [i for i in mine if pairs[i][0][0] > levels[p] and len(pairs[i][0]) < len(matrices[i])]
+                short = [
+                    i for i in mine if pairs[i][0][0] > levels[p] and len(pairs[i][0]) < len(matrices[i])
+                ]
                 if not short:
                     break
                 for i in short:

@@ -16,16 +16,18 @@ from certmix.search.bounds.leaves import exact_value
 from certmix.search.bounds.semidefinite.admm import Method
 from certmix.search.bounds.semidefinite.contraction import Contraction, Domain, contract
 from certmix.search.bounds.semidefinite.fixing import exclude_members, exclude_sizes, find_pairs_apart
-from certmix.search.bounds.semidefinite.pools import Block, pools_of, slope_of
+from certmix.search.bounds.semidefinite.pools import pools_of
+from certmix.search.bounds.semidefinite.refining import refine, separate
 from certmix.search.bounds.semidefinite.safe import prove
 from certmix.search.bounds.semidefinite.warm import Warm, cold_start, soft_minimum, warm_start
 from certmix.search.nodes import Nodes
 from certmix.search.threads import Threads
 
+SIGMA = 2.0  # the penalty at first, per sample
 ROUND = 10  # iterations between two proofs
 ROOT_ROUNDS = 60
 NODE_ROUNDS = 30
-MOST_BLOCKS = 8  # per component
+CUT_ROUNDS = 2  # rounds between two searches for cuts
 
 
 @dataclass
@@ -47,7 +49,7 @@ class SemidefiniteBound:
     Parameters
     ----------
     instance : Instance
-    labels : ndarray of n labels
+    labels : ndarray of n labels, optional
         A good clustering, to start from.
     should_stop, on_root_bound : callables
         Asked between rounds; told about every bound that the root proves.
@@ -58,7 +60,7 @@ class SemidefiniteBound:
     def __init__(
         self,
         instance: Instance,
-        labels: np.ndarray,
+        labels: np.ndarray | None,
         *,
         threads: Threads | None = None,
         should_stop: Callable[[], bool] = lambda: False,
@@ -67,7 +69,8 @@ class SemidefiniteBound:
     ) -> None:
         self.instance = instance
         self.arrays = instance_arrays(instance)
-        self.labels = instance.contract(labels)
+        # Without a clustering, any split of the groups says where to look for pairs that are apart.
+        self.labels = _any_labels(instance) if labels is None else instance.contract(labels)
         self.T = soft_minimum(instance, self.labels)
         self.threads = threads or Threads(1)
         self.should_stop, self.on_root_bound, self.log = should_stop, on_root_bound, log
@@ -175,10 +178,10 @@ class SemidefiniteBound:
             if any(not p.sizes.any() or len(p.index) == 0 for p in pools):
                 return Visit(domain, math.inf, open=False)
             if warm is None:
-                sigma = 2.0 * instance.n_samples
+                sigma = SIGMA * instance.n_samples
                 method = cold_start(shape, pools, self.T, self.labels, sigma, threads)
             else:
-                method = warm_start(shape, pools, warm, self.labels, threads)
+                method = warm_start(shape, pools, warm, threads)
             method.threads = threads
             constant = float(instance.entropy[domain.b <= 0, 0].sum())
             while True:
@@ -190,7 +193,8 @@ class SemidefiniteBound:
                 bound = max(bound, proof.bound)
                 history.append(bound)
                 if at_root:
-                    self.on_root_bound(bound)
+                    # What was ruled out was compared with the cutoff, so no more than that is proved.
+                    self.on_root_bound(min(bound, cutoff))
                 if bound >= cutoff:
                     return Visit(domain, bound, open=False)
                 if not math.isfinite(cutoff):
@@ -210,8 +214,10 @@ class SemidefiniteBound:
                 if not np.array_equal(before, domain.mask):
                     warm = Warm(shape, method)
                     break
+                if rounds % CUT_ROUNDS == 0:
+                    separate(method)
                 if self._stalls(history, cutoff, rounds, at_root):
-                    if rounds < (ROOT_ROUNDS if at_root else NODE_ROUNDS) and self._refine(method, cutoff - bound):
+                    if rounds < (ROOT_ROUNDS if at_root else NODE_ROUNDS) and refine(method, cutoff - bound):
                         history = history[-1:]
                         continue
                     return self._stalled(domain, shape, method, bound)
@@ -226,36 +232,6 @@ class SemidefiniteBound:
         if not math.isfinite(cutoff):
             return gain < 1e-3 * max(1.0, abs(history[-1]))
         return gain < 0.1 * (cutoff - history[-1])
-
-    def _refine(self, method: Method, gap: float) -> bool:
-        """Split the blocks whose chord lies far below the entropy; True when there was one."""
-        total = sum(p.count for p in method.pools)
-        done = False
-        new: list[Block] = []
-        for b in method.blocks:
-            pool = method.pools[b.pool]
-            sizes = np.flatnonzero(pool.sizes[b.low : b.high + 1]) + b.low
-            bend = pool.entropy[sizes] - b.slope * sizes
-            room = len(method.blocks) < MOST_BLOCKS * total
-            if b.trace < 0.02 or len(sizes) < 3 or bend.max() - bend.min() < 0.1 * gap / total or not room:
-                new.append(b)
-                continue
-            at = int(sizes[np.argmax(bend)])
-            at = min(max(at, b.low), b.high - 1)
-            for low, high in ((b.low, at), (at + 1, b.high)):
-                if not pool.sizes[low : high + 1].any():
-                    continue
-                slope, offset = slope_of(pool, low, high)
-                r = method.root[pool.index]
-                cost = b.cost + (slope - b.slope) * np.outer(r, r)
-                part = Block(
-                    b.pool, low, high, slope, offset, cost, 0.5 * b.x, b.u.copy(), b.over.copy(), b.under.copy()
-                )
-                part.rank = b.rank
-                new.append(part)
-            done = True
-        method.blocks[:] = new
-        return done
 
     def _stalled(self, domain: Domain, shape: Contraction, method: Method, bound: float) -> Visit:
         group, component = self._choose(domain, shape, method)
@@ -295,3 +271,9 @@ class SemidefiniteBound:
                 return int(shape.first[s]), k
         raise AssertionError("an undecided super-point has no candidate")
 
+
+def _any_labels(instance: Instance) -> np.ndarray:
+    """Labels of the groups that respect their candidates, for want of better ones."""
+    start = np.arange(instance.n_groups) % instance.n_components
+    allowed = np.where(instance.allowed.any(axis=1, keepdims=True), instance.allowed, True)
+    return np.array([k if allowed[g, k] else int(np.argmax(allowed[g])) for g, k in enumerate(start)])

@@ -106,7 +106,9 @@ def _pairwise_apart(groups: np.ndarray, apart: np.ndarray, labels: np.ndarray, m
         if rank[best] == 0 and len(groups) > 1:
             break
         chosen.append(best)
-        open_to = np.array([g for g in open_to if apart[best, g] and labels[g] != labels[best]], dtype=np.int64)
+        open_to = np.array(
+            [g for g in open_to if apart[best, g] and labels[g] != labels[best]], dtype=np.int64
+        )
     return chosen
 
 

@@ -50,5 +50,7 @@ def smallest_from_below(matrix: np.ndarray) -> float:
                 return -scale * (1.0 + n * UNIT)
             continue
         trace = float(np.abs(diagonal).sum())
-        lost = gamma / (1.0 - gamma) * trace + 2.0 * UNIT * (float(np.abs(diagonal).max()) + abs(value) + step)
+        lost = gamma / (1.0 - gamma) * trace + 2.0 * UNIT * (
+            float(np.abs(diagonal).max()) + abs(value) + step
+        )
         return value - step - 1.01 * lost

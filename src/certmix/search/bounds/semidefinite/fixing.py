@@ -12,7 +12,7 @@ from certmix.search.threads import Threads
 
 
 def exclude_sizes(domain: Domain, method: Method, proof: Proof, cutoff: float) -> bool:
-    """Drop sizes with which no component can beat the cutoff, and blocks without sizes; False if a pool has none left."""
+    """Drop sizes with which no component can beat the cutoff, and blocks without sizes; False if none is left."""
     for p, pool in enumerate(method.pools):
         pool.sizes &= proof.prices[p] < cutoff
         left = np.flatnonzero(pool.sizes)
@@ -31,7 +31,13 @@ def exclude_sizes(domain: Domain, method: Method, proof: Proof, cutoff: float) -
 
 
 def impossible(
-    rows: np.ndarray, columns: np.ndarray, p: int, method: Method, proof: Proof, cutoff: float, threads: Threads
+    rows: np.ndarray,
+    columns: np.ndarray,
+    p: int,
+    method: Method,
+    proof: Proof,
+    cutoff: float,
+    threads: Threads,
 ) -> np.ndarray:
     """For pairs of positions in pool p (column -1: the row alone): cannot be together in any of its blocks."""
     pool = method.pools[p]

@@ -26,7 +26,9 @@ def _routine(name: str) -> Any:
     return ctypes.CFUNCTYPE(None, *arguments)(address)
 
 
-def eigenpairs(matrix: np.ndarray, first: int, last: int, vectors: bool) -> tuple[np.ndarray, np.ndarray] | None:
+def eigenpairs(
+    matrix: np.ndarray, first: int, last: int, vectors: bool
+) -> tuple[np.ndarray, np.ndarray] | None:
     """Eigenvalues number ``first`` to ``last`` (from 0, ascending) of a symmetric matrix; None when LAPACK fails.
 
     The matrix is overwritten.

@@ -13,12 +13,14 @@ sqrt(m) on S this is x' C x + alpha at least, for any slope beta, where
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from certmix.presolve.instance import Instance
 from certmix.search.bounds.semidefinite.contraction import Contraction, Domain
+from certmix.search.bounds.semidefinite.cuts import Cuts
 
 
 @dataclass
@@ -63,9 +65,10 @@ class Block:
     u: np.ndarray
     over: np.ndarray
     under: np.ndarray
+    cuts: Cuts
     slack: np.ndarray = field(default_factory=lambda: np.zeros(0))
     rank: int = 2
-    trace: float = 0.0
+    trace: float = 1.0
     rows: np.ndarray = field(default_factory=lambda: np.zeros(0))
     free: np.ndarray = field(default_factory=lambda: np.zeros(0))
     diagonal: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -130,7 +133,7 @@ def first_blocks(pool: Pool, sizes: np.ndarray) -> list[tuple[int, int]]:
     marks += [0.8 * small * (1.25 * large / (0.8 * small)) ** (i / middle) for i in range(1, middle)]
     cuts = sorted({round(m) for m in marks if low < round(m) <= high})
     edges = [low, *cuts, high + 1]
-    return [(a, b - 1) for a, b in zip(edges[:-1], edges[1:], strict=True) if pool.sizes[a:b].any()]
+    return [(a, b - 1) for a, b in itertools.pairwise(edges) if pool.sizes[a:b].any()]
 
 
 def _linear(pool: Pool, low: int, high: int) -> bool:

@@ -52,6 +52,7 @@ def prove(method: Method, constant: float, error: float, terms: int) -> Proof:
             r = method.root[pool.index]
             P = len(r)
             b.slack, reduced = np.empty((P, P)), np.empty((P, P))
+            force, size = b.cuts.exact(r)
             squared = split_multipliers(
                 b.u,
                 b.cost,
@@ -63,6 +64,8 @@ def prove(method: Method, constant: float, error: float, terms: int) -> Proof:
                 float(b.low),
                 float(b.high),
                 method.apart[b.pool],
+                force,
+                size,
                 np.empty(P),
                 b.slack,
                 reduced,
@@ -82,7 +85,9 @@ def prove(method: Method, constant: float, error: float, terms: int) -> Proof:
     counts = np.array([p.count for p in pools], dtype=np.int64)
     total = profile(costs, counts, alone, np.empty(n + 1))
     largest = max(float(np.abs(c[np.isfinite(c)]).max(initial=0.0)) for c in costs)
-    largest += max(abs(b.slope) * n + float(np.abs(pools[b.pool].entropy[pools[b.pool].sizes]).max()) for b in blocks)
+    largest += max(
+        abs(b.slope) * n + float(np.abs(pools[b.pool].entropy[pools[b.pool].sizes]).max()) for b in blocks
+    )
     magnitude = float(np.abs(T).sum()) + abs(constant) + float(counts.sum()) * largest
     shift = float(T.sum()) + constant - error - (len(T) + 64) * UNIT * magnitude
     return Proof(total + shift, costs + alone + shift, level)

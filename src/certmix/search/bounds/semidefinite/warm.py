@@ -9,6 +9,7 @@ import numpy as np
 from certmix.presolve.instance import Instance
 from certmix.search.bounds.semidefinite.admm import Method
 from certmix.search.bounds.semidefinite.contraction import Contraction
+from certmix.search.bounds.semidefinite.cuts import Cuts
 from certmix.search.bounds.semidefinite.pools import Block, Pool, cost_matrix, first_blocks, slope_of
 from certmix.search.threads import Threads
 
@@ -70,7 +71,7 @@ def cold_start(
     return method
 
 
-def warm_start(shape: Contraction, pools: list[Pool], warm: Warm, labels: np.ndarray, threads: Threads) -> Method:
+def warm_start(shape: Contraction, pools: list[Pool], warm: Warm, threads: Threads) -> Method:
     """Start from the parent's (or the same node's earlier) state, contracted."""
     old_shape, old = warm.shape, warm.method
     sigma = old.sigma
@@ -80,33 +81,68 @@ def warm_start(shape: Contraction, pools: list[Pool], warm: Warm, labels: np.nda
     cover = T / shape.root
     source = {int(k): p for p, pool in enumerate(old.pools) for k in pool.components}
     blocks: list[Block] = []
-    split = False
+    shares = _shares(shape, pools, old_shape, old, into)
     for p, pool in enumerate(pools):
         q = source[int(pool.components[0])]
-        split |= old.pools[q].count != pool.count
         old_index = old.pools[q].index
         at = np.searchsorted(pool.index, into[old_index])
         at[at == len(pool.index)] = 0
         kept = np.flatnonzero(pool.index[at] == into[old_index])
         gather = np.zeros((len(kept), len(pool.index)))
         gather[np.arange(len(kept)), at[kept]] = part[old_index[kept]]
-        share = pool.count / old.pools[q].count
+        share = shares[p][old_index[kept]]
         for b in old.blocks:
             if b.pool != q or not pool.sizes[b.low : b.high + 1].any():
                 continue
             new = _new_block(pool, p, b.low, b.high, shape.root, cover)
             keep = np.ix_(kept, kept)
-            new.x = share * (gather.T @ b.x[keep] @ gather)
+            new.x = gather.T @ (np.outer(share, share) * b.x[keep]) @ gather
             new.u = gather.T @ b.u[keep] @ gather
             new.over = (gather**2).T @ b.over[kept]
             new.under = (gather**2).T @ b.under[kept]
             new.x, new.u = 0.5 * (new.x + new.x.T), 0.5 * (new.u + new.u.T)
             new.rank = b.rank
+            at_new = np.full(len(old_index), -1)
+            at_new[kept] = at[kept]
+            new.cuts = b.cuts.moved(at_new, shape.root[pool.index], pool.must)
             blocks.append(new)
-    method = Method(shape.root, shape.apart, pools, blocks, cover, sigma, threads)
-    if split:
-        _place(method, shape, _clusters(shape, labels))
-    return method
+    return Method(shape.root, shape.apart, pools, blocks, cover, sigma, threads)
+
+
+def _shares(
+    shape: Contraction, pools: list[Pool], old_shape: Contraction, old: Method, into: np.ndarray
+) -> list[np.ndarray]:
+    """How much of the parent's matrices each pool takes over, per old super-point.
+
+    Where a pool was divided because one of its components got a name, the share of a super-point in that component is
+    how often it was together with the named one; the unnamed components keep the rest.
+    """
+    source = {int(k): p for p, pool in enumerate(old.pools) for k in pool.components}
+    shares = [np.ones(len(old_shape.root)) for _ in pools]
+    for q, whole in enumerate(old.pools):
+        parts = [p for p, pool in enumerate(pools) if source[int(pool.components[0])] == q]
+        if len(parts) < 2:
+            continue
+        mean = np.zeros((len(whole.index), len(whole.index)))
+        for b in old.blocks:
+            if b.pool == q:
+                mean += b.x
+        left = np.ones(len(whole.index))
+        unnamed = [p for p in parts if pools[p].must < 0]
+        for p in parts:
+            if p in unnamed:
+                continue
+            named = pools[p].index[pools[p].must]
+            at = np.flatnonzero(into[whole.index] == named)[0]
+            r = old_shape.root[whole.index]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                part = mean[at] / r / (mean[at, at] / r[at])
+            part = np.clip(np.nan_to_num(part), 0.0, 1.0)
+            shares[p][whole.index] = part
+            left = np.clip(left - part, 0.0, 1.0)
+        for p in unnamed:
+            shares[p][whole.index] = left * (1.0 if len(unnamed) == 1 else 1.0 / len(unnamed))
+    return shares
 
 
 def _new_block(pool: Pool, p: int, low: int, high: int, root: np.ndarray, cover: np.ndarray) -> Block:
@@ -128,6 +164,7 @@ def _new_block(pool: Pool, p: int, low: int, high: int, root: np.ndarray, cover:
         u,
         np.zeros(n),
         np.zeros(n),
+        Cuts.of_anchor(n, pool.must),
     )
 
 

@@ -1,0 +1,123 @@
+"""Cuts of the semidefinite relaxation: rows with at most four entries, of the form ``sum_e sign_e Z_(s_e, t_e) <= 0``.
+
+Z is X without its scaling, ``Z_st = X_st / (r_s r_t)``; for a cluster of m samples it is 1/m on the cluster. There
+
+    Z_ij <= Z_ii,    Z_ij + Z_ik <= Z_ii + Z_jk,    and Z_jj <= Z_aj if the super-point a is in the cluster anyway.
+
+A cut is stored as ``ends[c, e] = (s, t)`` and ``signs[c, e]`` (0 for an entry that is not used).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from certmix.kernels.compiled import njit
+
+
+@njit(nogil=True)
+def cut_matrix(ends, signs, multiplier, r, force, size):
+    """Write ``force = sum_c multiplier_c A_c`` (A_c symmetric, in terms of X) and the sum of absolute values."""
+    force[:] = 0.0
+    size[:] = 0.0
+    for c in range(ends.shape[0]):
+        if multiplier[c] == 0.0:
+            continue
+        for e in range(4):
+            if signs[c, e] == 0.0:
+                continue
+            s = ends[c, e, 0]
+            t = ends[c, e, 1]
+            value = multiplier[c] / (r[s] * r[t])
+            if s == t:
+                force[s, s] += signs[c, e] * value
+                size[s, s] += value
+            else:
+                force[s, t] += 0.5 * signs[c, e] * value
+                force[t, s] = force[s, t]
+                size[s, t] += 0.5 * value
+                size[t, s] = size[s, t]
+
+
+@njit(nogil=True)
+def sweep_cuts(ends, signs, multiplier, r, w, force):
+    """One pass of coordinate ascent on the multipliers; ``w`` (before clipping) and ``force`` follow."""
+    for c in range(ends.shape[0]):
+        excess = 0.0
+        norm = 0.0
+        for e in range(4):
+            if signs[c, e] == 0.0:
+                continue
+            s = ends[c, e, 0]
+            t = ends[c, e, 1]
+            scale = 1.0 / (r[s] * r[t])
+            excess += signs[c, e] * scale * max(0.0, w[s, t])
+            norm += scale * scale * (1.0 if s == t else 0.5)
+        if norm == 0.0:
+            continue
+        new = max(0.0, multiplier[c] + excess / norm)
+        step = new - multiplier[c]
+        if step == 0.0:
+            continue
+        multiplier[c] = new
+        for e in range(4):
+            if signs[c, e] == 0.0:
+                continue
+            s = ends[c, e, 0]
+            t = ends[c, e, 1]
+            change = step * signs[c, e] / (r[s] * r[t])
+            if s == t:
+                w[s, s] -= change
+                force[s, s] += change
+            else:
+                w[s, t] -= 0.5 * change
+                w[t, s] = w[s, t]
+                force[s, t] += 0.5 * change
+                force[t, s] = force[s, t]
+
+
+@njit(nogil=True)
+def violated(x, r, least, per_row, found, values):
+    """The most violated cuts around every i: up to ``per_row`` triples (i, j, k), k = -1 for a pair. Returns how many.
+
+    ``found`` is (n * per_row, 3), ``values`` as long.
+    """
+    n = r.shape[0]
+    z = np.empty((n, n))
+    for s in range(n):
+        for t in range(n):
+            z[s, t] = x[s, t] / (r[s] * r[t])
+    total = 0
+    near = np.empty(n, dtype=np.int64)
+    for i in range(n):
+        begin = total
+        count = 0
+        for j in range(n):
+            if j != i and z[i, j] > least:
+                near[count] = j
+                count += 1
+        for a in range(count):
+            j = near[a]
+            for b in range(a, count):
+                k = near[b]
+                if a == b:
+                    value = z[i, j] - z[i, i]
+                    k = -1
+                else:
+                    value = z[i, j] + z[i, k] - z[i, i] - z[j, k]
+                if value <= least:
+                    continue
+                if total - begin < per_row:
+                    at = total
+                    total += 1
+                else:
+                    at = begin
+                    for q in range(begin + 1, total):
+                        if values[q] < values[at]:
+                            at = q
+                    if values[at] >= value:
+                        continue
+                found[at, 0] = i
+                found[at, 1] = j
+                found[at, 2] = k
+                values[at] = value
+    return total

@@ -1,0 +1,75 @@
+"""Making the relaxation of a node finer: narrower size blocks, more cuts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from certmix.search.bounds.semidefinite.admm import Method
+from certmix.search.bounds.semidefinite.pools import Block, slope_of
+
+MOST_BLOCKS = 8  # per component
+MOST_CUTS = 3000  # a block gets at a time
+
+
+def separate(method: Method) -> int:
+    """Add violated cuts to the blocks that hold something; returns how many."""
+    added = np.zeros(len(method.blocks), dtype=np.int64)
+
+    def work(first: int, last: int) -> None:
+        for i in range(first, last):
+            b = method.blocks[i]
+            if b.trace > 0.0:
+                r = method.root[method.pools[b.pool].index]
+                added[i] = b.cuts.separate(b.x, r, MOST_CUTS)
+
+    method.threads.over(len(method.blocks), work)
+    return int(added.sum())
+
+
+def refine(method: Method, gap: float) -> bool:
+    """Split the blocks whose chord lies far below the entropy; True when there was one."""
+    total = sum(p.count for p in method.pools)
+    new: list[Block] = []
+    for b in method.blocks:
+        pool = method.pools[b.pool]
+        sizes = np.flatnonzero(pool.sizes[b.low : b.high + 1]) + b.low
+        bend = pool.entropy[sizes] - b.slope * sizes
+        room = len(method.blocks) < MOST_BLOCKS * total
+        if b.trace < 0.02 or len(sizes) < 3 or bend.max() - bend.min() < 0.25 * gap / total or not room:
+            new.append(b)
+        else:
+            at = min(max(int(sizes[np.argmax(bend)]), b.low), b.high - 1)
+            halves = [
+                (low, high)
+                for low, high in ((b.low, at), (at + 1, b.high))
+                if pool.sizes[low : high + 1].any()
+            ]
+            new += [_part(b, method, low, high, 1.0 / len(halves)) for low, high in halves]
+    done = len(new) > len(method.blocks)
+    method.blocks[:] = new
+    return done
+
+
+def _part(block: Block, method: Method, low: int, high: int, share: float) -> Block:
+    """The part of a block with sizes in ``[low, high]``, holding a share of what the block held."""
+    pool = method.pools[block.pool]
+    slope, offset = slope_of(pool, low, high)
+    r = method.root[pool.index]
+    return replace(
+        block,
+        low=low,
+        high=high,
+        slope=slope,
+        offset=offset,
+        cost=block.cost + (slope - block.slope) * np.outer(r, r),
+        x=share * block.x,
+        u=block.u.copy(),
+        over=block.over.copy(),
+        under=block.under.copy(),
+        cuts=block.cuts.copy(),
+        rows=np.zeros(0),
+        free=np.zeros(0),
+        diagonal=np.zeros(0),
+    )

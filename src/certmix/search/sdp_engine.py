@@ -1,0 +1,52 @@
+"""The semidefinite engine: for many dimensions."""
+
+from __future__ import annotations
+
+from threadpoolctl import threadpool_limits
+
+from certmix.engines import Outcome
+from certmix.ledger import Ledger
+from certmix.options import Options
+from certmix.presolve.instance import reduce
+from certmix.problem import Problem
+from certmix.problem.features import EVERY_FEATURE, Feature
+from certmix.search.bounds.interval import MOST_COMPONENTS
+from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
+from certmix.search.engines import first_incumbent
+from certmix.search.loop import search
+from certmix.search.stopping import stop_reason
+from certmix.search.threads import Threads
+from certmix.status import Termination
+
+MOST_SAMPLES = 3000
+
+
+class SemidefiniteEngine:
+    """Semidefinite relaxation over intervals of sizes with cuts, reduced-cost fixing and branching; any dimension."""
+
+    name = "sdp"
+    certified = True
+    honours = EVERY_FEATURE - {Feature.MEAN_BOX}
+
+    def refusal(self, problem: Problem) -> str | None:
+        if problem.n_components > MOST_COMPONENTS:
+            return f"it takes at most {MOST_COMPONENTS} components"
+        if problem.n_samples > MOST_SAMPLES:
+            return f"it takes at most {MOST_SAMPLES:,} samples"
+        return None
+
+    def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
+        instance = reduce(problem)
+        first_incumbent(instance, ledger, options)
+        labels = None if ledger.incumbent is None else ledger.incumbent.labels
+        # Blocks and nodes run side by side; threads inside the linear algebra would only get in each other's way.
+        with Threads(options.n_threads) as threads, threadpool_limits(1):
+            bound = SemidefiniteBound(
+                instance,
+                labels,
+                threads=threads,
+                should_stop=lambda: stop_reason(ledger, options) is not None,
+                on_root_bound=ledger.raise_bound,
+            )
+            reason = search(bound, ledger, options, largest_batch=options.n_threads)
+        return Outcome(reason, infeasible=reason is Termination.EXHAUSTED and ledger.incumbent is None)
