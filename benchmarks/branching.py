@@ -55,17 +55,19 @@ def instances() -> Iterator[tuple[str, Callable[[], Problem]]]:
         yield f"iris1d n={n} sigma=0.2", lambda n=n: load("iris1d", n=n, sigma=0.2).problem()
     for n in (15, 21):
         yield f"iris1d n={n} sigma=0.4", lambda n=n: load("iris1d", n=n, sigma=0.4).problem()
-    for n, d, k, seed in (
+    sizes = (
         (12, 2, 2, 0),
-        (16, 2, 2, 3),
         (20, 2, 2, 3),
+        (30, 2, 2, 1),
         (12, 2, 3, 0),
         (12, 2, 3, 1),
+        (16, 2, 3, 0),
         (14, 3, 3, 2),
-    ):
+    )
+    for n, d, k, seed in sizes:
         name = f"overlapping n={n} d={d} K={k} seed={seed}"
         yield name, lambda n=n, d=d, k=k, seed=seed: mixture(n, d, k, seed, 2.0)
-    for n, d, k, seed in ((15, 2, 3, 1), (20, 2, 3, 1), (20, 3, 3, 2), (16, 2, 4, 3)):
+    for n, d, k, seed in ((15, 2, 3, 1), (20, 2, 3, 1), (20, 3, 3, 2), (30, 3, 3, 5), (16, 2, 4, 3)):
         name = f"separated n={n} d={d} K={k} seed={seed}"
         yield name, lambda n=n, d=d, k=k, seed=seed: mixture(n, d, k, seed, 5.0)
     links = [MustLink(0, 1), CannotLink(0, 2), CannotLink(3, 4), MinimumSize(3)]

@@ -126,8 +126,8 @@ class PseudoCost:
 
     The gain of a side is the average, over earlier branchings on the variable, of the bound's rise for each unit that
     the variable was moved, times the distance it has to move now. Where fewer than ``RELIABLE`` observations exist, the
-    average over all variables stands in, and the most promising of these variables have their children bounded first
-    (Achterberg, Koch and Martin 2005: reliability branching).
+    average over all variables stands in, and some of these variables have their children bounded first (Achterberg,
+    Koch and Martin 2005: reliability branching): those closest to one, which the paper's own rule would choose from.
     """
 
     name = "pseudo-cost"
@@ -141,9 +141,8 @@ class PseudoCost:
     def choose(self, node: Fractional) -> tuple[int, int]:
         variables = node.fractional
         scores = np.array([self._score(node, int(g), int(k)) for g, k in variables])
-        unsure = [
-            v for v in np.argsort(-scores, kind="stable") if not self._reliable(*map(int, variables[v]))
-        ]
+        integral = np.argsort(-node.of(variables).round(9), kind="stable")
+        unsure = [v for v in integral if not self._reliable(*map(int, variables[v]))]
         for v in unsure[:TRIED_ONCE]:
             g, k = map(int, variables[v])
             down, up = node.gains(g, k)
