@@ -213,7 +213,7 @@ def test_relaxation_is_no_weaker_than_the_interval_bound() -> None:
 
 
 def test_relaxation_of_one_undecided_sample_by_hand() -> None:
-    """Samples 0 and 2 decided, 1 in either, unit variance, equal weights: 1/4 more than nothing, plus 3 log 2."""
+    """Samples 0 and 2 decided, 1 in either, equal weights: the relaxation is 3/16 above 3 log 2, the optimum 1/4."""
     problem = Problem(np.array([[0.0], [1.0], [2.0]]), 2, weights="uniform")
     instance = reduce(problem)
     bound = RelaxationBound(instance, branching_rule("most-infeasible"))
@@ -221,10 +221,11 @@ def test_relaxation_of_one_undecided_sample_by_hand() -> None:
     domain = Domain(*(row[name][0] for name in ("lo", "hi", "a", "b", "mask")))
     domain.mask[:] = [0b01, 0b11, 0b10]
     visit = bound.visit(domain, math.inf)
-    # mu_1 in [0, 1/2], mu_2 in [3/2, 2]: with z the copies can reach 1/2 from the middle sample, and must.
+    # mu_1 is in [0, 1/2] and mu_2 in [3/2, 2]. By symmetry z = 1/2 and mu_1 = (u + v) / 2: the middle sample sees
+    # u = 1/2, which costs 1/2 (1 - u)^2 = 1/8, and v = 0 leaves mu_1 = 1/4, which costs 1/32 on either side.
     assert visit.relaxed is not None
     assert visit.relaxed.z[1] == pytest.approx([0.5, 0.5], abs=1e-3)
-    assert 3 * math.log(2.0) + 0.125 - 1e-6 <= visit.bound <= 3 * math.log(2.0) + 0.25 + 1e-9
+    assert visit.bound == pytest.approx(3 * math.log(2.0) + 3 / 16, abs=1e-5)
 
 
 def test_rows_that_cannot_hold_close_the_node() -> None:
