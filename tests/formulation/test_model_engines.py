@@ -6,15 +6,19 @@ import math
 import signal
 import threading
 import time
+from importlib.util import find_spec
+from shutil import which
 
 import numpy as np
 import pytest
 
 import certmix
 from certmix import solve
+from certmix.cli.main import run
 from certmix.datasets import load
 from certmix.engines import engine
 from certmix.errors import InputError, UnsupportedError
+from certmix.formulation.solvers import require_solver
 from certmix.ledger import Ledger
 from certmix.observers.base import Silent
 from certmix.options import Options
@@ -241,3 +245,35 @@ def test_a_missing_solver_is_named_with_what_to_install(monkeypatch: pytest.Monk
         UnsupportedError, match="needs the Python package pyscipopt, which is not installed: pip install"
     ):
         solve(Problem(np.arange(4.0), 2), "minlp", solver="scip")
+
+
+@pytest.mark.parametrize(
+    ("solver", "package"), [("gurobi", "gurobipy"), ("copt", "coptpy"), ("baron", "gamspy_base")]
+)
+def test_asking_for_a_solver_that_is_not_there(
+    solver: str, package: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One sentence that says what to install, and exit code 2."""
+    if find_spec(package) is not None or (solver == "baron" and which("gams")):
+        pytest.skip(f"{solver} is installed")
+    assert run(["solve", "iris1d:n=9", "--engine", "miqp", "--solver", solver]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert len(told.err.strip().splitlines()) == 1
+    assert f"the solver {solver} needs the Python package {package}" in told.err
+    assert "pip install" in told.err
+
+
+@pytest.mark.parametrize("solver", ["gurobi", "copt", "baron"])
+@pytest.mark.parametrize("name", ["minlp", "miqp"])
+def test_other_solvers_where_they_are_installed(name: str, solver: str) -> None:
+    """The same optimum, attested by another solver; what a licence does not allow is refused in words."""
+    try:
+        require_solver(solver, name)
+    except UnsupportedError as error:
+        pytest.skip(str(error))
+    problem = Problem(np.array([0.0, 0.3, 4.0, 4.4]), 2, constraints=[CannotLink(0, 3)])
+    result = solve(problem, name, solver=solver, gap=1e-5, breakpoints=3, threads=1)
+    optimum = solve(problem, "enumerate").objective
+    assert result.lower_bound <= optimum <= result.lower_bound + 1e-4
+    assert result.certificate_level.lower().startswith(f"attested by {solver}")

@@ -13,6 +13,7 @@ from certmix.formulation.solvers import Ending, Limits, Solver, Watch, require_s
 from certmix.ledger import Ledger
 from certmix.local.hard_em import hard_em
 from certmix.options import Options
+from certmix.presolve.feasibility import find_feasible
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem, is_feasible
 from certmix.problem.features import EVERY_FEATURE
@@ -198,13 +199,21 @@ class _Run:
         if ledger.closed:
             return Termination.GAP
         if ending is Ending.INFEASIBLE:
-            self.infeasible = True
-            if ledger.incumbent is not None:
-                ledger.message(
-                    f"{self.backend.title} calls the model infeasible, though a clustering is known"
-                )
-            return Termination.EXHAUSTED
+            return self._called_infeasible()
         return _REASONS.get(ending)
+
+    def _called_infeasible(self) -> Termination:
+        """Believe the solver, unless a clustering is known that satisfies everything."""
+        ledger = self.ledger
+        if ledger.incumbent is None:
+            labels = find_feasible(self.instance.problem)
+            if labels is not None:
+                ledger.offer(labels, "presolve")
+        if ledger.incumbent is None:
+            self.infeasible = True
+            return Termination.EXHAUSTED
+        ledger.message(f"{self.backend.title} calls the model infeasible, but there is a clustering")
+        return Termination.FAILED
 
     def _offer(self, labels: np.ndarray, source: str) -> None:
         self.ledger.offer(self.instance.expand(labels), source)

@@ -197,5 +197,4 @@ def weight_ranges(problem: Problem) -> WeightRanges:
     else:
         total = n + float((alpha - 1.0).sum())
         lower, upper = least / total, most / total
-    hair = 1.0 - 1e-9
-    return WeightRanges(None, lower * hair, np.minimum(1.0, upper / hair), optional, low, high)
+    return WeightRanges(None, lower, np.minimum(1.0, upper), optional, low, high)

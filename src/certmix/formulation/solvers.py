@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from importlib import import_module
 from importlib.util import find_spec
+from shutil import which
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -87,6 +88,8 @@ class Entry:
     place: str
     formulations: tuple[str, ...]
     install: str
+    program: str = ""
+    """A program that will do instead of the package."""
 
 
 SOLVERS = {
@@ -98,6 +101,13 @@ SOLVERS = {
         "pip install gurobipy (12 or later)",
     ),
     "copt": Entry("coptpy", "certmix.formulation.copt:Copt", ("miqp",), "pip install coptpy"),
+    "baron": Entry(
+        "gamspy_base",
+        "certmix.formulation.baron:Baron",
+        ("minlp", "miqp"),
+        "pip install gamspy gamspy_baron, then gamspy install solver baron (or install GAMS)",
+        program="gams",
+    ),
 }
 DEFAULT = "scip"
 
@@ -118,7 +128,7 @@ def require_solver(name: str, formulation: str) -> None:
     if formulation not in entry.formulations:
         able = [other for other, e in SOLVERS.items() if formulation in e.formulations]
         raise UnsupportedError(f"{name} cannot solve the {formulation} model; {' and '.join(able)} can")
-    if find_spec(entry.package) is None:
+    if find_spec(entry.package) is None and not (entry.program and which(entry.program)):
         raise UnsupportedError(
             f"the solver {name} needs the Python package {entry.package}, which is not installed: {entry.install}"
         )
