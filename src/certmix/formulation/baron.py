@@ -67,7 +67,7 @@ class Baron:
             if values is not None:
                 watch.incumbent(values)
             ending = _ENDINGS.get(job.status["SOLVESTAT"], Ending.FAILED)
-            if ending is Ending.FINISHED and job.status["MODELSTAT"] != _OPTIMAL:
+            if ending is Ending.FINISHED and not _closed(job.status, limits):
                 ending = Ending.FAILED  # it broke off, and its bound may mean nothing
             if ending is not Ending.FAILED:
                 watch.bound(_finite(job.status.get("OBJEST", math.nan)), job.nodes, 0)
@@ -180,6 +180,14 @@ class _Job:
             except (IndexError, ValueError):  # UNDF and NA
                 continue
         return found
+
+
+def _closed(status: dict[str, float], limits: Limits) -> bool:
+    """Whether a run that ended by itself is optimal, or has the gap that it was asked for."""
+    if status["MODELSTAT"] == _OPTIMAL:
+        return True
+    value, bound = status.get("OBJVAL", math.inf), status.get("OBJEST", -math.inf)
+    return value - bound <= 1e-6 + limits.absolute_gap + 1.1 * limits.gap * abs(value)
 
 
 def _finite(bound: float) -> float:
