@@ -17,7 +17,7 @@ def _fill(i, j, slack, r, weight, apart, must, ratio, heavy):
     """Costs per sample and weights of whoever may join i and j; -1 when the one that must join cannot."""
     count = 0
     for p in range(r.shape[0]):
-        if p == i or p == j:
+        if p in (i, j):
             continue
         if apart[i, p] or (j >= 0 and apart[j, p]):
             if p == must:

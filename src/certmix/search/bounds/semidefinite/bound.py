@@ -25,6 +25,7 @@ from certmix.search.threads import Threads
 
 SIGMA = 2.0  # the penalty at first, per sample
 ROUND = 10  # iterations between two proofs
+PATIENCE, RATE = 4, 0.05  # a node stalls when so many rounds close less than this share of the gap
 ROOT_ROUNDS = 60
 NODE_ROUNDS = 30
 CUT_ROUNDS = 2  # rounds between two searches for cuts
@@ -226,12 +227,12 @@ class SemidefiniteBound:
         """Whether going on would not close the node soon."""
         if rounds >= (ROOT_ROUNDS if at_root else NODE_ROUNDS):
             return True
-        if len(history) < 5:
+        if len(history) < PATIENCE + 2:
             return False
-        gain = history[-1] - history[-4]
+        gain = history[-1] - history[-1 - PATIENCE]
         if not math.isfinite(cutoff):
             return gain < 1e-3 * max(1.0, abs(history[-1]))
-        return gain < 0.1 * (cutoff - history[-1])
+        return gain < RATE * (cutoff - history[-1])
 
     def _stalled(self, domain: Domain, shape: Contraction, method: Method, bound: float) -> Visit:
         group, component = self._choose(domain, shape, method)
