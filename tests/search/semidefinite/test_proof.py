@@ -1,0 +1,136 @@
+"""What the multipliers prove about a node, against all clusterings in it: at any multipliers, converged or not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from brute_force import Clusterings
+from certmix.search.bounds.semidefinite.fixing import exclude_members, exclude_sizes, find_pairs_apart
+from certmix.search.bounds.semidefinite.warm import soft_minimum
+from certmix.search.threads import Threads
+from random_domains import (
+    State,
+    best_of,
+    inside,
+    narrowed,
+    random_domain,
+    random_state,
+    root_domain,
+    slack_of,
+    small_instances,
+    state_of,
+)
+
+COUNT = 40
+DOMAINS = 4
+
+
+def assert_proof_holds(seed: int, found: Clusterings, state: State) -> None:
+    """The bound and every price stay below what they speak about."""
+    proof = state.prove()
+    admitted = inside(found, state.domain)
+    best = best_of(found, admitted)
+    assert proof.bound <= best + slack_of(best), f"seed {seed}"
+    for p, pool in enumerate(state.pools):
+        for m in range(found.instance.n_samples + 1):
+            with_m = admitted & (found.sizes[:, pool.components] == m).any(axis=1)
+            value = best_of(found, with_m)
+            assert proof.prices[p, m] <= value + slack_of(value), f"seed {seed}, pool {p}, size {m}"
+
+
+@pytest.mark.parametrize("first", range(0, 4000, 1000))
+def test_no_multipliers_prove_more_than_the_best_clustering(first: int) -> None:
+    """The bound of a node, and its prices of sizes, never exceed the best clustering (with that size) in the node."""
+    proved = 0
+    for seed, found in small_instances(first, COUNT // 4, 61):
+        rng = np.random.default_rng([seed, 62])
+        for _ in range(DOMAINS):
+            domain = random_domain(rng, found, int(rng.choice(np.flatnonzero(found.feasible))))
+            state = random_state(rng, found, domain)
+            if state is not None:
+                proved += 1
+                assert_proof_holds(seed, found, state)
+    assert proved > COUNT // 4
+
+
+def test_a_child_started_from_its_parent_proves_no_more_than_its_best_clustering() -> None:
+    """Merged super-points, moved cuts and inherited multipliers and blocks still give bounds."""
+    proved = 0
+    for seed, found in small_instances(10_000, 30, 61, merged=0.8):
+        rng = np.random.default_rng([seed, 63])
+        for _ in range(DOMAINS):
+            row = int(rng.choice(np.flatnonzero(found.feasible)))
+            state = random_state(rng, found, random_domain(rng, found, row))
+            child = None if state is None else narrowed(rng, state, found.labels[row])
+            if child is None:
+                continue
+            proved += 1
+            assert_proof_holds(seed, found, child)
+            child.method.run(10)
+            assert_proof_holds(seed, found, child)
+    assert proved > 20
+
+
+def test_the_bound_of_a_tiny_root_comes_close() -> None:
+    """With many iterations the bound at the root reaches most of the optimum: it is not sound by being empty."""
+    shares = []
+    for _, found in small_instances(20_000, 20, 61, merged=1.0):
+        best = int(np.argmin(found.objective))
+        instance, labels = found.instance, found.labels[best]
+        T = soft_minimum(instance, labels)
+        state = state_of(
+            root_domain(instance, found.sizes[best] == 0), instance, T, labels, 2.0 * instance.n_samples
+        )
+        if state is None:
+            continue
+        for _ in range(30):
+            state.method.run(10)
+        optimum = best_of(found, inside(found, state.domain))
+        spread = float(np.median(found.objective[found.feasible])) - optimum
+        shares.append((optimum - state.prove().bound) / max(spread, 1e-3 * abs(optimum)))
+    assert np.median(shares) < 0.2
+
+
+def survivors(found: Clusterings, state: State) -> np.ndarray:
+    """The clusterings that the domain and the sizes of the pools still admit."""
+    good = inside(found, state.domain)
+    for pool in state.method.pools:
+        good &= pool.sizes[found.sizes[:, pool.components].astype(np.int64)].all(axis=1)
+    return good
+
+
+@pytest.mark.parametrize("step", ["sizes", "members", "pairs", "all"])
+def test_exclusion_keeps_everything_below_the_cutoff(step: str) -> None:
+    """Sizes, members and pairs are ruled out only when every clustering with them costs the cutoff or more."""
+    dropped = 0
+    for seed, found in small_instances(30_000, 25, 61):
+        rng = np.random.default_rng([seed, 64])
+        for _ in range(DOMAINS):
+            row = int(rng.choice(np.flatnonzero(found.feasible)))
+            state = random_state(rng, found, random_domain(rng, found, row))
+            if state is None:
+                continue
+            state.method.run(30)
+            before = survivors(found, state)
+            values = np.sort(found.objective[before])
+            place = min(len(values) - 1, int(rng.choice([0, 1, 2, len(values) // 4])))
+            cutoff = float(values[place]) + float(rng.choice([0.0, 1e-6, 0.1]))
+            proof = state.prove()
+            labels = found.labels[rng.choice(np.flatnonzero(found.feasible))]
+            pooled, threads, alive = (
+                (state.domain, state.shape, state.method, proof, cutoff),
+                Threads(1),
+                True,
+            )
+            if step in ("sizes", "all"):
+                alive = exclude_sizes(state.domain, state.method, proof, cutoff)
+            if alive and step in ("members", "all"):
+                dropped += exclude_members(*pooled, threads)
+            if alive and step in ("pairs", "all"):
+                dropped += find_pairs_apart(*pooled, labels, threads)
+            after = survivors(found, state) if alive else np.zeros_like(before)
+            dropped += int(before.sum() - after.sum())
+            lost = best_of(found, before & ~after)
+            assert lost >= cutoff - slack_of(cutoff), f"seed {seed}: lost {lost} below {cutoff}"
+    assert dropped > 0
