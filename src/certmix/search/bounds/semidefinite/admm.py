@@ -14,14 +14,16 @@ from __future__ import annotations
 import numpy as np
 
 from certmix.kernels.semidefinite import project, row_sums, update_sizes
-from certmix.search.bounds.semidefinite.eigen import largest
+from certmix.search.bounds.semidefinite.eigen import improve, largest
 from certmix.search.bounds.semidefinite.pools import Block, Pool
 from certmix.search.threads import Threads
 
 RELAXATION = 1.6
 SWEEPS = 1
 SPARE = 3  # eigenpairs computed beyond those that were used last time
-IDLE = 5  # a block that held nothing last time is looked at again only every so many iterations
+EXACT = 5  # the eigenvectors are computed afresh every so many iterations and improved in between
+IDLE = 5  # a block that held next to nothing last time is looked at again only every so many iterations
+FAINT = 0.05
 
 
 class Method:
@@ -80,9 +82,19 @@ class Method:
             block.cuts.multiplier /= factor
             block.cuts.force /= factor
 
+    def _awake(self) -> tuple[list[Block], list[Block]]:
+        """The blocks to work on in this iteration, and those that stay as they are."""
+        if self.count % IDLE == 0:
+            return list(self.blocks), []
+        full = [max(b.trace for b in self.blocks if b.pool == p) for p in range(len(self.pools))]
+        awake = [b.trace > min(FAINT, 0.5 * full[b.pool]) for b in self.blocks]
+        pick = list(zip(self.blocks, awake, strict=True))
+        return [b for b, a in pick if a], [b for b, a in pick if not a]
+
     def _iterate(self) -> None:
         sigma = self.sigma
-        blocks = [b for b in self.blocks if self.count % IDLE == 0 or b.trace > 0.0]
+        blocks, idle = self._awake()
+        exact = self.count % EXACT == 0
         self.count += 1
         matrices: list[np.ndarray] = [np.zeros(0)] * len(blocks)
         pairs: list[tuple[np.ndarray, np.ndarray]] = [(np.zeros(0), np.zeros(0))] * len(blocks)
@@ -95,10 +107,15 @@ class Method:
                 m -= b.u
                 m[np.diag_indices(len(m))] -= b.offset / sigma
                 matrices[i] = m
-                pairs[i] = largest(m, min(len(m), b.rank + SPARE))
+                wanted = min(len(m), b.rank + SPARE + b.rank // 3)
+                if exact or len(b.basis) != len(m) or 8 * wanted > len(m):
+                    pairs[i] = largest(m, wanted)
+                else:
+                    pairs[i] = improve(m, b.basis[:, -wanted:])
+                b.basis = pairs[i][1]
 
         self.threads.over(len(blocks), decompose)
-        levels = self._levels(blocks, matrices, pairs)
+        levels = self._levels(blocks, idle, matrices, pairs)
         targets: list[np.ndarray] = [np.zeros(0)] * len(blocks)
         residual = np.zeros(len(blocks))
 
@@ -123,6 +140,8 @@ class Method:
         for _ in range(SWEEPS):
             self._sums(blocks, targets)
             have, movable = np.zeros(len(self.root)), np.zeros(len(self.root))
+            for b in idle:
+                have[self.pools[b.pool].index] += b.held
             for b in blocks:
                 have[self.pools[b.pool].index] += b.rows
                 movable[self.pools[b.pool].index] += (
@@ -157,6 +176,7 @@ class Method:
                     b.u,
                 )
                 residual[i] = float(((matrices[i] - b.x) ** 2).sum())
+                b.held = b.x @ self.root[index]
 
         self.threads.over(len(blocks), finish)
         self.primal, self.dual = float(np.sqrt(residual.sum())), float(np.sqrt(changes.sum()))
@@ -184,7 +204,11 @@ class Method:
         self.threads.over(len(blocks), work)
 
     def _levels(
-        self, blocks: list[Block], matrices: list[np.ndarray], pairs: list[tuple[np.ndarray, np.ndarray]]
+        self,
+        blocks: list[Block],
+        idle: list[Block],
+        matrices: list[np.ndarray],
+        pairs: list[tuple[np.ndarray, np.ndarray]],
     ) -> np.ndarray:
         """For every pool the level above which eigenvalues add up to its number of components.
 
@@ -193,9 +217,10 @@ class Method:
         levels = np.zeros(len(self.pools))
         for p, pool in enumerate(self.pools):
             mine = [i for i, b in enumerate(blocks) if b.pool == p]
+            count = pool.count - sum(b.trace for b in idle if b.pool == p)
             while True:
                 values = np.sort(np.concatenate([pairs[i][0] for i in mine]))[::-1]
-                level = (np.cumsum(values) - pool.count) / np.arange(1, len(values) + 1)
+                level = (np.cumsum(values) - count) / np.arange(1, len(values) + 1)
                 levels[p] = level[np.flatnonzero(values > level)[-1]]
                 short = [
                     i for i in mine if pairs[i][0][0] > levels[p] and len(pairs[i][0]) < len(matrices[i])

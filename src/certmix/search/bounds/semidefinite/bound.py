@@ -184,7 +184,12 @@ class SemidefiniteBound:
             else:
                 method = warm_start(shape, pools, warm, threads)
             method.threads = threads
+            if len({b.pool for b in method.blocks}) < len(pools):
+                # Every size that is left for some pool was ruled out in a parent, against the cutoff.
+                return Visit(domain, math.inf, open=False)
             constant = float(instance.entropy[domain.b <= 0, 0].sum())
+            if constant == math.inf:
+                return Visit(domain, math.inf, open=False)  # a component that cannot be empty
             while True:
                 if self.should_stop():
                     return self._stalled(domain, shape, method, bound)

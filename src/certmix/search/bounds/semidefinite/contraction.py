@@ -87,8 +87,8 @@ class Domain:
             bits = np.bitwise_or.reduce(np.int64(1) << ks.astype(np.int64))
             inside = np.flatnonzero((self.mask & ~bits) == 0)
             chosen = _pairwise_apart(inside, self.apart, labels, len(ks))
-            if len(chosen) < 2:
-                continue
+            if len(chosen) < len(ks):
+                continue  # every name splits the pool and its blocks: only worth it for all of them
             for group, k in zip(chosen, ks, strict=False):
                 self.mask[group] = np.int64(1) << k
             named = True

@@ -54,3 +54,18 @@ def smallest_from_below(matrix: np.ndarray) -> float:
             float(np.abs(diagonal).max()) + abs(value) + step
         )
         return value - step - 1.01 * lost
+
+
+def improve(matrix: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Approximately the largest eigenvalues and vectors, from those of a matrix nearby.
+
+    Rayleigh-Ritz on the block Krylov space of two multiplications. Good enough to make progress with, since no proof
+    rests on it; new directions enter only slowly, so the exact decomposition must come back from time to time.
+    """
+    count = vectors.shape[1]
+    once = matrix @ vectors
+    residual = once - vectors @ (vectors.T @ once)
+    basis, _ = np.linalg.qr(np.hstack([vectors, residual, matrix @ residual]))
+    small = basis.T @ (matrix @ basis)
+    values, turned = np.linalg.eigh(0.5 * (small + small.T))
+    return values[-count:], basis @ turned[:, -count:]

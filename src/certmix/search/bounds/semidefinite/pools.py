@@ -67,8 +67,10 @@ class Block:
     under: np.ndarray
     cuts: Cuts
     slack: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    basis: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     rank: int = 2
     trace: float = 1.0
+    held: np.ndarray = field(default_factory=lambda: np.zeros(0))
     rows: np.ndarray = field(default_factory=lambda: np.zeros(0))
     free: np.ndarray = field(default_factory=lambda: np.zeros(0))
     diagonal: np.ndarray = field(default_factory=lambda: np.zeros(0))

@@ -73,6 +73,8 @@ def _part(block: Block, method: Method, low: int, high: int, share: float) -> Bl
         over=block.over.copy(),
         under=block.under.copy(),
         cuts=block.cuts.copy(),
+        held=share * block.held,
+        trace=share * block.trace,
         rows=np.zeros(0),
         free=np.zeros(0),
         diagonal=np.zeros(0),

@@ -74,7 +74,13 @@ def prove(method: Method, constant: float, error: float, terms: int) -> Proof:
             parts = float(pool.linear.sum() + 2.0 * np.linalg.norm(pool.linear / r) * np.linalg.norm(r))
             parts += abs(b.slope) * float((r**2).sum())
             rounding = (terms + 64) * UNIT * (np.sqrt(squared) + parts)
-            level[i] = smallest_from_below(reduced) - rounding
+            # Each cut is one more rounded addition, and a merged super-point collects very many of them.
+            rounding += (
+                np.count_nonzero(b.cuts.multiplier) * UNIT * method.sigma * float(np.linalg.norm(size))
+            )
+            # Multipliers that have overflowed prove nothing.
+            sound = bool(np.isfinite(rounding) and np.isfinite(reduced).all())
+            level[i] = smallest_from_below(reduced) - rounding if sound else -np.inf
 
     method.threads.over(len(blocks), work)
     costs = np.full((len(pools), n + 1), np.inf)
@@ -88,6 +94,11 @@ def prove(method: Method, constant: float, error: float, terms: int) -> Proof:
     largest += max(
         abs(b.slope) * n + float(np.abs(pools[b.pool].entropy[pools[b.pool].sizes]).max()) for b in blocks
     )
-    magnitude = float(np.abs(T).sum()) + abs(constant) + float(counts.sum()) * largest
+    # n: the logarithms of the entropy lose a unit for every sample where the weight is near one.
+    magnitude = float(np.abs(T).sum()) + abs(constant) + float(counts.sum()) * largest + n
     shift = float(T.sum()) + constant - error - (len(T) + 64) * UNIT * magnitude
+    if not (
+        np.isfinite(shift) and np.isfinite(level).all()
+    ):  # a price that is no number would rule out its size
+        return Proof(-np.inf, np.full_like(costs, -np.inf), level)
     return Proof(total + shift, costs + alone + shift, level)
