@@ -276,7 +276,8 @@ def test_other_solvers_where_they_are_installed(name: str, solver: str) -> None:
     try:
         result = solve(problem, name, solver=solver, gap=1e-5, breakpoints=3, threads=1)
     except UnsupportedError as error:
-        assert "licen" in str(error)
+        if "licen" not in str(error):
+            raise
         pytest.skip(str(error))
     optimum = solve(problem, "enumerate").objective
     assert result.lower_bound <= optimum <= result.lower_bound + 1e-4

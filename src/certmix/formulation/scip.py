@@ -56,8 +56,13 @@ class Scip:
         if limits.nodes is not None:
             scip.setParam("limits/totalnodes", limits.nodes)
         assign = [translated.variables[id(v)] for v in formulation.assign.values()]
-        # Many rounds of cuts in every node cost more than they bring on these models, and so do heuristics, whose
-        # clusterings seldom beat the first incumbent.
+        # With a few settings SCIP's symmetry handling cut off the optimum of a small model; the order of components
+        # is broken by rows of ours.
+        scip.setParam("misc/usesymmetry", 0)
+        # Many rounds of cuts cost more than they bring on these models, and so do heuristics, whose clusterings seldom
+        # beat the first incumbent.
+        scip.setParam("separating/aggregation/freq", -1)
+        scip.setParam("separating/maxroundsroot", 20)
         scip.setParam("separating/maxrounds", 1)
         scip.setHeuristics(SCIP_PARAMSETTING.OFF if limits.start else SCIP_PARAMSETTING.FAST)
         if limits.start:
