@@ -78,9 +78,10 @@ def prove(method: Method, constant: float, error: float, terms: int) -> Proof:
             rounding += (
                 np.count_nonzero(b.cuts.multiplier) * UNIT * method.sigma * float(np.linalg.norm(size))
             )
-            # Multipliers that have overflowed prove nothing.
-            sound = bool(np.isfinite(rounding) and np.isfinite(reduced).all())
-            level[i] = smallest_from_below(reduced) - rounding if sound else -np.inf
+            if np.isfinite(rounding) and np.isfinite(reduced).all():
+                level[i] = smallest_from_below(reduced) - rounding
+            else:  # multipliers that have overflowed prove nothing
+                level[i], b.slack = -np.inf, np.zeros((P, P))
 
     method.threads.over(len(blocks), work)
     costs = np.full((len(pools), n + 1), np.inf)
@@ -97,8 +98,7 @@ def prove(method: Method, constant: float, error: float, terms: int) -> Proof:
     # n: the logarithms of the entropy lose a unit for every sample where the weight is near one.
     magnitude = float(np.abs(T).sum()) + abs(constant) + float(counts.sum()) * largest + n
     shift = float(T.sum()) + constant - error - (len(T) + 64) * UNIT * magnitude
-    if not (
-        np.isfinite(shift) and np.isfinite(level).all()
-    ):  # a price that is no number would rule out its size
+    if not (np.isfinite(shift) and np.isfinite(level).all()):
+        # A price that is not a number would compare as if it ruled out its size.
         return Proof(-np.inf, np.full_like(costs, -np.inf), level)
     return Proof(total + shift, costs + alone + shift, level)
