@@ -1,8 +1,8 @@
 """Soundness of the certified engines: random small problems against exhaustive enumeration (`make soundness`).
 
 Every problem is solved by enumeration, which is the truth, and then in many other ways: by every certified engine
-through ``solve``, and by the search loop with either bound from no, a poor or a good incumbent, with and without
-limits. Whatever is claimed must agree with the truth:
+through ``solve``, and by the search loop with each bound from no, a poor or a good incumbent, with and without
+limits (the slower ways on a share of the problems). Whatever is claimed must agree with the truth:
 
 - no lower bound lies above the optimum;
 - a run that closes its gap, or explores everything, has the optimum within its tolerance;
@@ -31,7 +31,7 @@ from certmix.engines import engine, why_not
 from certmix.errors import InfeasibleError
 from certmix.exact.enumeration import Enumeration
 from certmix.ledger import Ledger, TracePoint
-from certmix.options import Options
+from certmix.options import BRANCHING, Options
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem, is_feasible
 from certmix.search.bounds import pricer
@@ -39,6 +39,9 @@ from certmix.search.bounds.base import Bound
 from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.line import LineBound, applies
+from certmix.search.bounds.relaxation import RelaxationBound
+from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
+from certmix.search.branching import branching_rule
 from certmix.search.loop import search
 from certmix.search.stopping import stop_reason
 from certmix.solving import solve
@@ -49,6 +52,9 @@ ROUNDING = 1e-9
 """Relative difference that two ways of adding up the same objective may show."""
 GAPS = (1e-9, 1e-6, 1e-4, 1e-2, 0.2)
 CERTIFIED_ENGINES = ("interval", "dual", "dynamic")
+SLOWER_ENGINES = ("sdp", "bnb")
+SHARE = 0.35
+"""Of the problems, how many each of the slower ways is tried on."""
 
 
 @dataclass(frozen=True)
@@ -208,6 +214,20 @@ def dual_bound(instance: Instance, ledger: Ledger, options: Options, *, fewest: 
     )
 
 
+def semidefinite_bound(instance: Instance, ledger: Ledger, options: Options) -> Bound:
+    """The semidefinite bound as the engine sets it up, but from whatever incumbent there is."""
+    return SemidefiniteBound(
+        instance,
+        None if ledger.incumbent is None else ledger.incumbent.labels,
+        should_stop=lambda: stop_reason(ledger, options) is not None,
+        on_root_bound=ledger.raise_bound,
+    )
+
+
+def relaxation_bound(instance: Instance, ledger: Ledger, options: Options) -> Bound:
+    return RelaxationBound(instance, branching_rule(options.branching))
+
+
 def by_loop(way: str, problem: Problem, make_bound: MakeBound, options: Options) -> Claim:
     """The bare loop: no first incumbent but the one given, so the bound has to do all the work."""
     instance = reduce(problem)
@@ -244,15 +264,21 @@ def poor_labels(problem: Problem, truth: Truth, rng: np.random.Generator) -> np.
 
 
 def ways(
-    problem: Problem, truth: Truth, rng: np.random.Generator, seconds: float, multipliers: float
+    problem: Problem,
+    truth: Truth,
+    rng: np.random.Generator,
+    seconds: float,
+    multipliers: float,
+    share: float,
 ) -> Iterator[tuple[str, Callable[[], Claim]]]:
     """Every way in which a problem is solved, with random gaps, starts and limits.
 
-    The loop with the dual bound takes most of the time; ``multipliers`` is the share of problems that it is run on.
+    The loop with the dual bound takes most of the time; ``multipliers`` is the share of problems that it is run on, and
+    ``share`` the one of the slower engines and their loops.
     """
     poor = None if truth.infeasible else poor_labels(problem, truth, rng)
 
-    def options(*, start: object = None, node_limit: int | None = None) -> Options:
+    def options(*, start: object = None, node_limit: int | None = None, branching: bool = False) -> Options:
         return Options(
             gap=float(rng.choice(GAPS)),
             time_limit=seconds,
@@ -261,6 +287,7 @@ def ways(
             start=start,
             threads=1,
             restarts=int(rng.integers(1, 4)),
+            branching=str(rng.choice(BRANCHING)) if branching else BRANCHING[0],
         )
 
     def sometimes(value: object) -> object:
@@ -300,6 +327,18 @@ def ways(
                 return by_loop(way, problem, make_bound, branching)
 
         yield way, by_multipliers
+    for name in SLOWER_ENGINES:
+        if why_not(engine(name), problem) is None and rng.random() < share:
+            chosen = options(start=sometimes(poor), branching=name == "bnb")
+            yield name, lambda name=name, chosen=chosen: by_engine(problem, name, chosen)
+    loops = (("sdp loop", "sdp", semidefinite_bound), ("bnb loop", "bnb", relaxation_bound))
+    for loop, name, make in loops:
+        if why_not(engine(name), problem) is not None or rng.random() >= share:
+            continue
+        start = (None, poor, truth.labels)[rng.integers(3)]
+        node_limit = few if rng.random() < 0.4 else None
+        chosen = options(start=start, node_limit=node_limit, branching=name == "bnb")
+        yield loop, lambda loop=loop, make=make, chosen=chosen: by_loop(loop, problem, make, chosen)
 
 
 def draw(seed: int) -> tuple[Problem, np.random.Generator]:
@@ -310,7 +349,7 @@ def draw(seed: int) -> tuple[Problem, np.random.Generator]:
     return random_problem(rng, max_samples=9, max_components=4 if seed % 10 == 8 else 3), rng
 
 
-def examine(seed: int, seconds: float = 10.0, multipliers: float = 1.0) -> Report:
+def examine(seed: int, seconds: float = 10.0, multipliers: float = 1.0, share: float = SHARE) -> Report:
     """Solve the problem of a seed in every way and compare."""
     report = Report(seed)
     problem, rng = draw(seed)
@@ -320,7 +359,7 @@ def examine(seed: int, seconds: float = 10.0, multipliers: float = 1.0) -> Repor
     report.claims.append(
         ("enumerate", "infeasible" if truth.infeasible else "closed", -math.inf, time.perf_counter() - start)
     )
-    for way, run in ways(problem, truth, rng, seconds, multipliers):
+    for way, run in ways(problem, truth, rng, seconds, multipliers, share):
         start = time.perf_counter()
         try:
             claim = run()

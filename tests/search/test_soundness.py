@@ -11,13 +11,13 @@ from certmix.ledger import TracePoint
 from certmix.options import Options
 from certmix.problem import Problem
 from certmix.status import Status, Termination
-from soundness import Claim, Summary, Truth, draw, examine, find_truth, violations
+from soundness import SHARE, Claim, Summary, Truth, draw, examine, find_truth, violations
 
 
-def assert_sound(first: int, count: int, multipliers: float = 1.0) -> Summary:
+def assert_sound(first: int, count: int, multipliers: float = 1.0, share: float = SHARE) -> Summary:
     summary = Summary()
     for seed in range(first, first + count):
-        summary.add(examine(seed, seconds=5.0, multipliers=multipliers))
+        summary.add(examine(seed, seconds=5.0, multipliers=multipliers, share=share))
     assert not summary.violations, "\n".join(summary.violations)
     return summary
 
@@ -25,7 +25,7 @@ def assert_sound(first: int, count: int, multipliers: float = 1.0) -> Summary:
 @pytest.mark.parametrize("block", range(6))
 def test_no_claim_contradicts_enumeration(block: int) -> None:
     """Bounds, optima, infeasibility and traces of every certified engine agree with exhaustive enumeration."""
-    summary = assert_sound(50 * block, 50, multipliers=0.1)
+    summary = assert_sound(50 * block, 50, multipliers=0.1, share=0.06)
     closed = {way: counts["closed"] for way, counts in summary.counts.items()}
     assert closed["interval"] + closed["dual"] > 60, "the engines do close problems"
 
