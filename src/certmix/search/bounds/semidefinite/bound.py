@@ -25,10 +25,11 @@ from certmix.search.threads import Threads
 
 SIGMA = 2.0  # the penalty at first, per sample
 ROUND = 10  # iterations between two proofs
-PATIENCE, RATE = 4, 0.05  # a node stalls when so many rounds close less than this share of the gap
+PATIENCE, RATE = 3, 0.1  # a node stalls when so many rounds close less than this share of the gap
+HASTE = 2, 0.15  # likewise, for narrower blocks
 ROOT_ROUNDS = 60
 NODE_ROUNDS = 30
-CUT_ROUNDS = 2  # rounds between two searches for cuts
+CUT_ROUNDS = 1  # rounds between two searches for cuts
 
 
 @dataclass
@@ -222,22 +223,16 @@ class SemidefiniteBound:
                     break
                 if rounds % CUT_ROUNDS == 0:
                     separate(method)
-                if self._stalls(history, cutoff, rounds, at_root):
-                    if rounds < (ROOT_ROUNDS if at_root else NODE_ROUNDS) and refine(method, cutoff - bound):
-                        history = history[-1:]
-                        continue
+                if _slow(history, cutoff, *HASTE) and refine(method, cutoff - bound):
+                    history = history[-1:]
+                elif self._stalls(history, cutoff, rounds, at_root):
                     return self._stalled(domain, shape, method, bound)
 
     def _stalls(self, history: list[float], cutoff: float, rounds: int, at_root: bool) -> bool:
         """Whether going on would not close the node soon."""
         if rounds >= (ROOT_ROUNDS if at_root else NODE_ROUNDS):
             return True
-        if len(history) < PATIENCE + 2:
-            return False
-        gain = history[-1] - history[-1 - PATIENCE]
-        if not math.isfinite(cutoff):
-            return gain < 1e-3 * max(1.0, abs(history[-1]))
-        return gain < RATE * (cutoff - history[-1])
+        return _slow(history, cutoff, PATIENCE, RATE)
 
     def _stalled(self, domain: Domain, shape: Contraction, method: Method, bound: float) -> Visit:
         group, component = self._choose(domain, shape, method)
@@ -249,7 +244,7 @@ class SemidefiniteBound:
         cover = method.coverage()
         shared = [p for p, pool in enumerate(method.pools) if pool.count > 1]
         if shared:
-            # Name a component: by a group in the middle of a cluster that no named component holds yet.
+            # Name a component: by a group far from all clusters but its own, which no named component holds yet.
             p = shared[0]
             pool = method.pools[p]
             inside = np.intersect1d(undecided, pool.index)
@@ -257,13 +252,7 @@ class SemidefiniteBound:
             held = {int(by_point[q.index[q.must]]) for q in method.pools if q.must >= 0}
             fresh = np.array([s for s in inside if int(by_point[s]) not in held], dtype=np.int64)
             pick = fresh if len(fresh) else inside
-            x = shape.points[0]
-            far = np.empty(len(pick))
-            for i, s in enumerate(pick):
-                mates = by_point == by_point[s]
-                mean = np.average(x[mates], axis=0, weights=shape.weight[mates])
-                far[i] = ((x[s] - mean) ** 2).sum()
-            s = int(pick[np.argmin(far)])
+            s = int(pick[np.argmax(self._margin(shape, by_point, pick))])
             return int(shape.first[s]), int(pool.components[0])
         share = cover[undecided]
         top = np.argsort(share, axis=1)[:, ::-1]
@@ -276,6 +265,30 @@ class SemidefiniteBound:
             if shape.mask[s] & (np.int64(1) << k):
                 return int(shape.first[s]), k
         raise AssertionError("an undecided super-point has no candidate")
+
+    def _margin(self, shape: Contraction, by_point: np.ndarray, pick: np.ndarray) -> np.ndarray:
+        """How much dearer than its own cluster's mean the nearest other one is, for some super-points."""
+        x = shape.points[0]
+        costs = np.full((len(pick), self.instance.n_components), np.inf)
+        for k in np.unique(by_point):
+            mates = by_point == k
+            mean = np.average(x[mates], axis=0, weights=shape.weight[mates])
+            costs[:, k] = ((x[pick] - mean) ** 2).sum(axis=1)
+        rows = np.arange(len(pick))
+        own = costs[rows, by_point[pick]].copy()
+        costs[rows, by_point[pick]] = np.inf
+        others = costs.min(axis=1)
+        return np.where(np.isfinite(others), others - own, -own)
+
+
+def _slow(history: list[float], cutoff: float, rounds: int, rate: float) -> bool:
+    """Whether the last rounds closed less than the given share of the gap."""
+    if len(history) < rounds + 2:
+        return False
+    gain = history[-1] - history[-1 - rounds]
+    if not math.isfinite(cutoff):
+        return gain < 1e-3 * max(1.0, abs(history[-1]))
+    return gain < rate * (cutoff - history[-1])
 
 
 def _any_labels(instance: Instance) -> np.ndarray:

@@ -10,6 +10,8 @@ from certmix.search.bounds.semidefinite.contraction import Contraction, Domain
 from certmix.search.bounds.semidefinite.safe import Proof
 from certmix.search.threads import Threads
 
+SAMPLE = 4000  # pairs
+
 
 def exclude_sizes(domain: Domain, method: Method, proof: Proof, cutoff: float) -> bool:
     """Drop sizes with which no component can beat the cutoff, and blocks without sizes; False if none is left."""
@@ -114,16 +116,11 @@ def find_pairs_apart(
     first, second = np.triu_indices(M, 1)
     differ = (by_point[first] != by_point[second]) & ~shape.apart[first, second]
     first, second = first[differ], second[differ]
-    open_pairs = np.ones(len(first), dtype=bool)
-    for p, pool in enumerate(method.pools):
-        place = np.full(M, -1)
-        place[pool.index] = np.arange(len(pool.index))
-        here = np.flatnonzero(open_pairs & (place[first] >= 0) & (place[second] >= 0))
-        if len(here) == 0:
-            continue
-        out = impossible(place[first[here]], place[second[here]], p, method, proof, cutoff, threads)
-        open_pairs[here[~out]] = False
-    found = np.flatnonzero(open_pairs)
+    if len(first) > 2 * SAMPLE:  # where a sample of the pairs yields nothing, the rest is not worth the time
+        some = np.linspace(0, len(first) - 1, SAMPLE).astype(np.int64)
+        if not _nowhere(first[some], second[some], M, method, proof, cutoff, threads).any():
+            return 0
+    found = np.flatnonzero(_nowhere(first, second, M, method, proof, cutoff, threads))
     if len(found) == 0:
         return 0
     apart = np.zeros((M, M), dtype=bool)
@@ -133,3 +130,24 @@ def find_pairs_apart(
     for p, pool in enumerate(method.pools):
         method.apart[p] = np.ascontiguousarray(shape.apart[np.ix_(pool.index, pool.index)])
     return len(found)
+
+
+def _nowhere(
+    first: np.ndarray,
+    second: np.ndarray,
+    M: int,
+    method: Method,
+    proof: Proof,
+    cutoff: float,
+    threads: Threads,
+) -> np.ndarray:
+    """For pairs of super-points: no pool can hold them together."""
+    left = np.ones(len(first), dtype=bool)
+    for p, pool in enumerate(method.pools):
+        place = np.full(M, -1)
+        place[pool.index] = np.arange(len(pool.index))
+        here = np.flatnonzero(left & (place[first] >= 0) & (place[second] >= 0))
+        if len(here):
+            out = impossible(place[first[here]], place[second[here]], p, method, proof, cutoff, threads)
+            left[here[~out]] = False
+    return left

@@ -10,7 +10,6 @@ from certmix.search.bounds.semidefinite.admm import Method
 from certmix.search.bounds.semidefinite.pools import Block, slope_of
 
 MOST_BLOCKS = 8  # per component
-WIDE = 2.0  # a block whose largest size is so many times its smallest may be split
 MOST_CUTS = 3000  # a block gets at a time
 
 
@@ -39,12 +38,10 @@ def refine(method: Method, gap: float) -> bool:
         bend = pool.entropy[sizes] - b.slope * sizes
         room = len(new) < MOST_BLOCKS * total
         bent = bend.max() - bend.min() >= 0.25 * gap / total
-        wide = b.high > WIDE * b.low + 2
-        if b.trace < 0.02 or len(sizes) < 3 or not (bent or wide) or not room:
+        if b.trace < 0.02 or len(sizes) < 3 or not bent or not room:
             new.append(b)
         else:
-            at = int(sizes[np.argmax(bend)]) if bent else int(np.sqrt(b.low * b.high))
-            at = min(max(at, b.low), b.high - 1)
+            at = min(max(int(sizes[np.argmax(bend)]), b.low), b.high - 1)
             halves = [
                 (low, high)
                 for low, high in ((b.low, at), (at + 1, b.high))
