@@ -1,12 +1,12 @@
 """How long do the certified engines take? Prints a table in Markdown.
 
-    python benchmarks/engines.py [--only TEXT ...] [--time-limit 60] [--engine auto] [--large]
+    python benchmarks/engines.py [--only TEXT ...] [--time-limit 60] [--engine auto] [--large] [--high]
                                  [--pam50 PATH] [--ruspini PATH]
 
 One row for each instance: the engine, the relative gap asked for and reached, the objective, nodes and seconds.
 Kernels are compiled beforehand, on small instances, so seconds are those of a warm start. ``--only`` keeps the rows
-whose name contains one of the texts. ``--large`` adds instances of 10^5 and 10^6 samples; ``--pam50`` and ``--ruspini``
-those that need a file.
+whose name contains one of the texts. ``--large`` adds instances of 10^5 and 10^6 samples, ``--high`` those of many
+dimensions; ``--pam50`` and ``--ruspini`` those that need a file.
 
 The last line times a fixed NumPy workload before and after the run: divide by it to compare machines, or moments on a
 busy one.
@@ -37,6 +37,7 @@ class Row:
     name: str
     make: Callable[[], Problem]  # large data are made when their turn comes
     gap: float = 1e-6
+    engine: str | None = None  # instead of the one that is asked for
 
 
 def standard() -> Iterator[Row]:
@@ -73,6 +74,33 @@ def large() -> Iterator[Row]:
     yield Row("separated n=10^6 d=2 K=3", lambda: mixture(10**6, 2, 3), 1e-4)
 
 
+def high(pam50: Path | None, ruspini: Path | None) -> Iterator[Row]:
+    """Instances for the semidefinite engine: many dimensions, or its bound on others' ground."""
+    yield Row("wine K=3", lambda: load("wine").problem(), engine="sdp")
+    yield Row("wine with 20+20 links, sizes >= 40", lambda: linked(load("wine"), 40), engine="sdp")
+    for k in (2, 3, 5):
+        points = load("iris", variant="sklearn").data
+        yield Row(
+            f"k-means iris k={k} (sdp)", lambda k=k, y=points: Problem(y, k, weights="uniform"), engine="sdp"
+        )
+    if ruspini is not None:
+        points = np.loadtxt(ruspini, delimiter=",", skiprows=1)
+        for k in (4, 8):
+            yield Row(
+                f"k-means ruspini k={k} (sdp)",
+                lambda k=k, y=points: Problem(y, k, weights="uniform"),
+                engine="sdp",
+            )
+    for n, k, separation in ((300, 3, 3.6), (300, 3, 2.7), (569, 4, 3.6), (1000, 3, 3.6), (1000, 5, 3.6)):
+        name = f"mixture n={n} d=10 K={k}, closest {separation} sigma"
+        yield Row(name, lambda n=n, k=k, s=separation: mixture(n, 10, k, s), 1e-4, "sdp")
+    if pam50 is not None:
+        for text, known in (("with", True), ("without", False)):
+            yield Row(
+                f"pam50, 50 genes, {text} labels", lambda known=known: all_genes(pam50, known), 1e-4, "sdp"
+            )
+
+
 def overlapping(n: int, d: int, k: int, seed: int) -> Problem:
     """Unit Gaussians around centres drawn with standard deviation 2: many samples lie between two of them."""
     rng = np.random.default_rng(seed)
@@ -80,20 +108,32 @@ def overlapping(n: int, d: int, k: int, seed: int) -> Problem:
     return Problem(centres[rng.integers(k, size=n)] + rng.normal(size=(n, d)), k)
 
 
-def mixture(n: int, d: int, k: int) -> Problem:
-    """The paper's generative model, closest means six standard deviations apart."""
-    return load("mixture", n=n, d=d, k=k, separation=6.0, seed=0).problem()
+def mixture(n: int, d: int, k: int, separation: float = 6.0) -> Problem:
+    """The paper's generative model, closest means so many standard deviations apart."""
+    return load("mixture", n=n, d=d, k=k, separation=separation, seed=0).problem()
 
 
 def labelled(data: Dataset) -> Problem:
     return data.problem(constraints=data.labels())
 
 
-def linked(data: Dataset) -> Problem:
-    """20 cannot-links between classes, 20 must-links within classes, at least 10 samples in every component."""
+def all_genes(path: Path, known: bool) -> Problem:
+    """All 50 genes; the covariance within the known subtypes, shrunk by the rule of Ledoit and Wolf."""
+    from sklearn.covariance import LedoitWolf
+
+    data = load_pam50(path, dimension=None)
+    assert data.target is not None
+    have = data.target >= 0
+    means = np.array([data.data[data.target == k].mean(axis=0) for k in range(data.n_components)])
+    shrunk = LedoitWolf(assume_centered=True).fit(data.data[have] - means[data.target[have]]).covariance_
+    return data.problem(covariance=shrunk, constraints=data.labels() if known else ())
+
+
+def linked(data: Dataset, smallest: int = 10) -> Problem:
+    """20 cannot-links between classes, 20 must-links within classes, at least so many samples in every component."""
     assert data.target is not None
     rng = np.random.default_rng(0)
-    constraints: list[CannotLink | MustLink | MinimumSize] = [MinimumSize(10)]
+    constraints: list[CannotLink | MustLink | MinimumSize] = [MinimumSize(smallest)]
     count = {True: 0, False: 0}
     while min(count.values()) < 20:
         i, j = (int(x) for x in rng.choice(data.n_samples, 2, replace=False))
@@ -112,7 +152,10 @@ def warm_up(rows: Iterable[Row], engine: str) -> None:
     for constraints in ((), (CannotLink(0, 1), MustLink(2, 3), MinimumSize(5))):
         for name in ("interval", "dual") if engine == "auto" else (engine,):
             certmix.solve(Problem(points, 3, constraints=constraints), name, node_limit=2000)
-    if any("n=10" in row.name for row in rows):
+    if any(row.engine == "sdp" for row in rows):
+        for constraints in ((), (CannotLink(0, 1),)):
+            certmix.solve(overlapping(60, 2, 3, 0).replace(constraints=constraints), "sdp", node_limit=3)
+    if any("n=10^" in row.name for row in rows):
         certmix.solve(overlapping(4000, 2, 3, 0), "dual", gap=1e-3)
         certmix.solve(mixture(8000, 1, 2), "interval", gap=1e-3)
 
@@ -133,7 +176,7 @@ def calibration() -> float:
 
 
 def run(row: Row, engine: str, time_limit: float, seed: int) -> tuple[str, ...]:
-    result = certmix.solve(row.make(), engine, gap=row.gap, time_limit=time_limit, seed=seed)
+    result = certmix.solve(row.make(), row.engine or engine, gap=row.gap, time_limit=time_limit, seed=seed)
     reached = f"{result.gap_relative:.1e}" if np.isfinite(result.gap_relative) else "-"
     return (
         row.name,
@@ -159,6 +202,7 @@ def main() -> None:
     parser.add_argument("--engine", default="auto", help="see: certmix engines")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--large", action="store_true", help="also instances of 10^5 and 10^6 samples")
+    parser.add_argument("--high", action="store_true", help="also instances of many dimensions")
     parser.add_argument("--pam50", type=Path, metavar="PATH", help="the PAM50 training matrix, or its folder")
     parser.add_argument("--ruspini", type=Path, metavar="PATH", help="the Ruspini data as a CSV file")
     arguments = parser.parse_args()
@@ -166,6 +210,7 @@ def main() -> None:
         *standard(),
         *from_files(arguments.pam50, arguments.ruspini),
         *(large() if arguments.large else ()),
+        *(high(arguments.pam50, arguments.ruspini) if arguments.high else ()),
     ]
     rows = [r for r in rows if not arguments.only or any(text in r.name for text in arguments.only)]
     if not rows:

@@ -6,8 +6,8 @@ from certmix.engines import engine, why_not
 from certmix.options import Options
 from certmix.problem import Problem
 
-# The geometric bounds lose their grip as dimensions are added.
-MOST_DIMENSIONS = 5
+# The geometric bounds lose their grip as dimensions are added; the semidefinite bound does not see them.
+MOST_DIMENSIONS = 4
 
 
 def choose(problem: Problem, options: Options) -> tuple[str, str]:
@@ -16,9 +16,11 @@ def choose(problem: Problem, options: Options) -> tuple[str, str]:
     - A handful of samples: ``enumerate``.
     - One dimension and nothing that ties samples together: ``dynamic`` (exact).
     - One dimension and too many samples for that: ``interval``, whose bound there does not depend on their number.
-    - Up to five dimensions: ``dual``, which takes turns with ``interval``.
-    - More dimensions: ``dual`` when a time or node limit is set, since its bound may then stay weak for as long as one
-      waits; without a limit, the local search ``hard-em``, which proves nothing.
+    - Up to four dimensions: ``dual``, which takes turns with ``interval``.
+    - More dimensions: ``sdp``, whose bound does not depend on their number.
+    - More dimensions and what ``sdp`` does not take (thousands of samples, boxes on the means): ``dual`` when a time or
+      node limit is set, since its bound may stay weak for as long as one waits; without a limit, the local search
+      ``hard-em``, which proves nothing.
     """
     if why_not(engine("dynamic"), problem) is None:
         return "dynamic", "in one dimension dynamic programming is exact"
@@ -35,11 +37,14 @@ def choose(problem: Problem, options: Options) -> tuple[str, str]:
         return "hard-em", f"dual cannot take this problem, {refusal}: local search, no proof"
     if d <= MOST_DIMENSIONS:
         return "dual", f"its bounds are strong in {d} dimension{'s' if d > 1 else ''}"
+    too_much = why_not(engine("sdp"), problem)
+    if too_much is None:
+        return "sdp", f"its bound does not depend on the number of dimensions, here {d}"
     if options.time_limit is not None or options.node_limit is not None:
-        return "dual", f"it proves something in any dimension, though with {d} the bound may stay weak"
+        return "dual", f"it proves something in any dimension (with {d} the bound may stay weak); sdp: {too_much}"
     return (
         "hard-em",
-        f"no engine certifies well in {d} dimensions yet: local search, no proof (a time limit asks for a bound)",
+        f"in {d} dimensions sdp would prove a bound, but {too_much}: local search, no proof (a time limit asks for a bound)",
     )
 
 
