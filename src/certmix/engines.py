@@ -67,11 +67,6 @@ def engine(name: str) -> Engine:
     return getattr(import_module(module), attribute)()
 
 
-def certificate_level(candidate: Engine) -> str:
-    """The level of an engine's bounds, whenever a run is cut short: ``computed`` unless the engine says otherwise."""
-    return str(getattr(candidate, "certificate", "computed" if candidate.certified else "none"))
-
-
 def why_not(candidate: Engine, problem: Problem) -> str | None:
     """What of the problem an engine cannot honour; None when it can take the problem."""
     missing = features(problem) - candidate.honours

@@ -39,6 +39,7 @@ class Ledger:
         self.incumbent: Point | None = None
         self.source = ""
         self.bound = -math.inf
+        self.certificate = "computed"  # level of the bound's proof; an engine that relies on a solver says so
         self.nodes = 0
         self.open_nodes = 0
         self.trace: list[TracePoint] = []

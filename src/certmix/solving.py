@@ -7,7 +7,7 @@ from typing import Any
 
 from certmix.auto import choose
 from certmix.compiling import announced
-from certmix.engines import Outcome, certificate_level, require
+from certmix.engines import Outcome, require
 from certmix.engines import engine as find_engine
 from certmix.errors import InfeasibleError, InputError
 from certmix.ledger import Ledger
@@ -121,7 +121,7 @@ def solve(
     except InfeasibleError as error:
         outcome, message = Outcome(Termination.EXHAUSTED, infeasible=True), str(error)
     except KeyboardInterrupt:
-        outcome = Outcome(Termination.INTERRUPTED, certificate=certificate_level(runner))
+        outcome = Outcome(Termination.INTERRUPTED, certificate=ledger.certificate)
     result = build_result(
         problem,
         ledger,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import signal
 import threading
 import time
 from importlib.util import find_spec
+from pathlib import Path
 from shutil import which
 
 import numpy as np
@@ -21,6 +23,8 @@ from certmix.errors import InputError, UnsupportedError
 from certmix.formulation.solvers import require_solver
 from certmix.ledger import Ledger
 from certmix.observers.base import Silent
+from certmix.observers.snapshot import NAME as SNAPSHOT
+from certmix.observers.snapshot import Snapshot
 from certmix.options import Options
 from certmix.problem import CannotLink, MinimumSize, Problem
 from certmix.result import Result
@@ -158,6 +162,17 @@ def test_ctrl_c_returns_the_incumbent_and_the_bound() -> None:
     assert math.isfinite(result.lower_bound)
     assert result.certificate_level == "attested by SCIP 10.0"
     assert result.seconds < 50
+
+
+def test_the_snapshot_of_a_running_solver_is_attested_too(tmp_path: Path) -> None:
+    """What a killed run leaves behind does not claim more than the run would have."""
+    problem = load("iris1d", n=45, sigma=0.2).problem()
+    snapshot = Snapshot(tmp_path)
+    solve(problem, "minlp", time_limit=2, threads=1, restarts=1, observers=[snapshot])
+    snapshot.write()
+    found = json.loads((tmp_path / SNAPSHOT).read_text())
+    assert found["lower_bound"] is not None
+    assert found["certificate"] == "attested by SCIP 10.0"
 
 
 class _Interrupt(Silent):

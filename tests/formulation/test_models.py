@@ -66,14 +66,14 @@ def violation(formulation: Formulation) -> float:
 def test_the_minlp_costs_what_the_evaluator_says() -> None:
     """At every feasible clustering with its best parameters the rows hold and the cost is the objective."""
     seen = 0
-    for instance, labels, value in problems_with_labels(150, 1):
+    for instance, labels, value in problems_with_labels(100, 1):
         formulation = minlp(instance)
         formulation.set_start(labels)
         scale = max(1.0, abs(value))
         assert violation(formulation) < 1e-6
         assert abs(pyo.value(formulation.model.cost) - value) < 1e-7 * scale
         seen += 1
-    assert seen > 100
+    assert seen > 80
 
 
 @pytest.mark.parametrize(("variant", "sign"), [("tangent", 1.0), ("chord", -1.0)])

@@ -30,7 +30,6 @@ class _ModelEngine:
     name = ""
     certified = True
     honours = EVERY_FEATURE
-    certificate = "attested by a solver"
 
     def refusal(self, problem: Problem) -> str | None:
         return None
@@ -41,14 +40,14 @@ class _ModelEngine:
 
     def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
         backend = solver(options.solver, self.name)
-        self.certificate = f"attested by {backend.title}"
+        ledger.certificate = f"attested by {backend.title}"
         instance = reduce(problem)
         if instance.groups.contradiction:
             return Outcome(Termination.EXHAUSTED, infeasible=True, certificate="computed")
         run = _Run(instance, ledger, options, backend)
         outcome = self._rounds(run)
         infeasible = outcome is Termination.EXHAUSTED and run.infeasible and ledger.incumbent is None
-        return Outcome(outcome, infeasible=infeasible, certificate=self.certificate)
+        return Outcome(outcome, infeasible=infeasible, certificate=ledger.certificate)
 
     def _rounds(self, run: _Run) -> Termination:
         raise NotImplementedError

@@ -64,7 +64,11 @@ class Snapshot(Silent):
         begin = time.perf_counter()
         # Whoever finds this file finds it because the run was cut short.
         result = build_result(
-            problem, ledger, engine=engine, termination=Termination.INTERRUPTED, certificate_level="computed"
+            problem,
+            ledger,
+            engine=engine,
+            termination=Termination.INTERRUPTED,
+            certificate_level=ledger.certificate,
         )
         write_text(self.path, dumps(as_dict(result)))
         self._last = time.perf_counter()
