@@ -55,7 +55,7 @@ def test_a_contradiction_is_seen() -> None:
 def test_names_keep_the_best_clustering() -> None:
     """Naming exchangeable components keeps one of the best clusterings, up to renaming."""
     named = 0
-    for seed, found in small_instances(1000, 100, 66):
+    for seed, found in small_instances(1000, 70, 66):
         rng = np.random.default_rng([seed, 68])
         row = some_row(rng, found)
         domain = random_domain(rng, found, row)
@@ -68,7 +68,7 @@ def test_names_keep_the_best_clustering() -> None:
             named += 1
             after = best_of(found, inside(found, domain))
             assert after <= before + slack_of(before), f"seed {seed}"
-    assert named > 12
+    assert named > 8
 
 
 def ks_of(*constraints: object, K: int = 3, **settings: object) -> list[list[int]]:

@@ -41,11 +41,11 @@ def assert_no_more_than_proved(result: Result, optimum: float) -> None:
 
 
 # -- enumeration -----------------------------------------------------------------------------------------------
-def assert_sound(seed: int, problem: Problem, rng: np.random.Generator) -> bool:
-    """Runs of the engine and of the bare loop from no, a poor and the best incumbent; True when all have closed."""
+def assert_sound(seed: int, problem: Problem, rng: np.random.Generator) -> int:
+    """Runs of the engine and of the bare loop from no, a poor and the best incumbent; returns how many closed."""
     truth = find_truth(problem)
     poor = None if truth.infeasible else poor_labels(problem, truth, rng)
-    closed = True
+    closed = 0
     for start in (None, poor, truth.labels):
         options = Options(
             gap=float(rng.choice(GAPS)),
@@ -59,7 +59,7 @@ def assert_sound(seed: int, problem: Problem, rng: np.random.Generator) -> bool:
             claims.append(by_engine(problem, "sdp", options))
         for claim in claims:
             assert list(violations(problem, truth, claim)) == [], f"seed {seed}, {claim.way}, {options}"
-            closed &= claim.closed
+            closed += claim.closed
     return closed
 
 
@@ -70,7 +70,7 @@ def test_random_problems_against_enumeration(block: int) -> None:
     for seed in range(7 * block, 7 * block + 7):
         rng = np.random.default_rng([seed, 81])
         closed += assert_sound(seed, random_problem(rng, max_samples=7, features=HONOURED), rng)
-    assert closed > 2
+    assert closed > 10, "of 28 runs, some with few nodes"
 
 
 @pytest.mark.parametrize(("scale", "offset"), [(1.0, 0.0), (1e-6, 0.0), (1e6, 0.0), (1.0, 1e5), (1e3, -1e7)])

@@ -120,12 +120,13 @@ def test_a_level_covers_the_rounding_of_very_many_cuts() -> None:
     assert lies_below(level, exact)
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300])
-@pytest.mark.parametrize("where", ["cover", "u", "over", "cuts"])
-def test_multipliers_that_are_not_numbers_prove_nothing(bad: float, where: str) -> None:
+BAD = [(w, x) for w in ("cover", "u", "over", "cuts") for x in (np.nan, np.inf, 1e300)]
+BAD += [("cover", -np.inf), ("u", -np.inf)]  # the others are never negative
+
+
+@pytest.mark.parametrize(("where", "bad"), BAD)
+def test_multipliers_that_are_not_numbers_prove_nothing(where: str, bad: float) -> None:
     """Overflow in the method gives no bound, rules nothing out, and does not hang."""
-    if bad < 0 and where in ("over", "cuts"):
-        pytest.skip("these multipliers are nonnegative")
     for _, found in small_instances(40_000, 2, 61, merged=1.0):
         rng = np.random.default_rng(3)
         row = int(np.argmin(found.objective))
