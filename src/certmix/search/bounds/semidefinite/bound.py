@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 
 from certmix.kernels.arrays import instance_arrays
+from certmix.local.moves import LocalSearch
 from certmix.presolve.instance import Instance
 from certmix.search.bounds.base import Explored
 from certmix.search.bounds.interval import IntervalBound
@@ -19,7 +21,7 @@ from certmix.search.bounds.semidefinite.fixing import exclude_members, exclude_s
 from certmix.search.bounds.semidefinite.pools import pools_of
 from certmix.search.bounds.semidefinite.refining import refine, separate
 from certmix.search.bounds.semidefinite.safe import prove
-from certmix.search.bounds.semidefinite.warm import Warm, cold_start, soft_minimum, warm_start
+from certmix.search.bounds.semidefinite.warm import Warm, cold_start, keep, soft_minimum, warm_start
 from certmix.search.nodes import Nodes
 from certmix.search.threads import Threads
 
@@ -77,6 +79,9 @@ class SemidefiniteBound:
         self.threads = threads or Threads(1)
         self.should_stop, self.on_root_bound, self.log = should_stop, on_root_bound, log
         self._roots = IntervalBound(instance).root()
+        self._interrupted = False
+        self._local = LocalSearch(instance)
+        self._improving = Lock()
 
     def root(self) -> Nodes:
         nodes, N = self._roots, self.instance.n_groups
@@ -117,10 +122,14 @@ class SemidefiniteBound:
                     at_root,
                 )
 
-        if alone:
-            work(0, 1)
-        else:
-            self.threads.over(len(nodes), work)
+        try:
+            if alone:
+                work(0, 1)
+            else:
+                self.threads.over(len(nodes), work)
+        except KeyboardInterrupt:
+            self._interrupted = True  # visits in other threads end after their round
+            raise
         fields = {name: array.copy() for name, array in nodes.fields.items()}
         for i, v in enumerate(visits):
             fields["bound"][i] = max(fields["bound"][i], v.bound)
@@ -192,7 +201,7 @@ class SemidefiniteBound:
             if constant == math.inf:
                 return Visit(domain, math.inf, open=False)  # a component that cannot be empty
             while True:
-                if self.should_stop():
+                if self._interrupted or self.should_stop():
                     return self._stalled(domain, shape, method, bound)
                 method.run(ROUND)
                 rounds += 1
@@ -236,7 +245,22 @@ class SemidefiniteBound:
 
     def _stalled(self, domain: Domain, shape: Contraction, method: Method, bound: float) -> Visit:
         group, component = self._choose(domain, shape, method)
-        return Visit(domain, bound, True, Warm(shape, method), group, component)
+        return Visit(domain, bound, True, keep(shape, method), group, component, self._rounded(shape, method))
+
+    def _rounded(self, shape: Contraction, method: Method) -> np.ndarray | None:
+        """A clustering of the groups by local search from the means of what the named components hold."""
+        if any(pool.count > 1 for pool in method.pools):
+            return None
+        means = np.zeros((self.instance.n_components, self.instance.n_features))
+        share = method.coverage() * shape.weight[:, None]
+        for p, pool in enumerate(method.pools):
+            k = int(pool.components[0])
+            if share[:, p].sum() <= 0.0:
+                return None
+            means[k] = np.average(shape.points[0 if self.instance.shared else k], axis=0, weights=share[:, p])
+        with self._improving:
+            found = self._local.from_means(means)
+        return None if found is None else found[0]
 
     def _choose(self, domain: Domain, shape: Contraction, method: Method) -> tuple[int, int]:
         """The group and component to branch on."""

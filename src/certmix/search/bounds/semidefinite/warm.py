@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,12 +14,33 @@ from certmix.search.bounds.semidefinite.pools import Block, Pool, cost_matrix, f
 from certmix.search.threads import Threads
 
 
+MOST_BYTES = 5e7
+
+
 @dataclass(frozen=True)
 class Warm:
     """The state of the method in a node, to start its children from."""
 
     shape: Contraction
     method: Method
+
+
+def keep(shape: Contraction, method: Method) -> Warm:
+    """What an open node stores of its state: matrices in single precision, or none where they are very large.
+
+    What is lost is only where the method starts; every proof is made from what it then reaches.
+    """
+    lean = []
+    size = sum(2 * 4 * b.x.size for b in method.blocks)
+    nothing = np.zeros((0, 0))
+    for b in method.blocks:
+        x = b.x.astype(np.float32) if size <= MOST_BYTES else nothing
+        u = b.u.astype(np.float32) if size <= MOST_BYTES else nothing
+        cuts = Cuts(b.cuts.ends, b.cuts.signs, b.cuts.multiplier, nothing)
+        lean.append(replace(b, x=x, u=u, cuts=cuts, cost=nothing, slack=nothing, basis=nothing, rows=nothing))
+    kept = Method(method.root, np.zeros((0, 0), dtype=bool), [], lean, method.cover, method.sigma, Threads(1))
+    kept.pools = method.pools
+    return Warm(shape, kept)
 
 
 def soft_minimum(instance: Instance, labels: np.ndarray) -> np.ndarray:
@@ -95,17 +116,19 @@ def warm_start(shape: Contraction, pools: list[Pool], warm: Warm, threads: Threa
             if b.pool != q or not pool.sizes[b.low : b.high + 1].any():
                 continue
             new = _new_block(pool, p, b.low, b.high, shape.root, cover)
-            keep = np.ix_(kept, kept)
-            new.x = gather.T @ (np.outer(share, share) * b.x[keep]) @ gather
-            new.u = gather.T @ b.u[keep] @ gather
+            blocks.append(new)
+            if b.x.size == 0:
+                continue
+            both = np.ix_(kept, kept)
+            new.x = gather.T @ (np.outer(share, share) * b.x[both]) @ gather
+            new.u = gather.T @ b.u[both] @ gather
+            new.x, new.u = 0.5 * (new.x + new.x.T), 0.5 * (new.u + new.u.T)
             new.over = (gather**2).T @ b.over[kept]
             new.under = (gather**2).T @ b.under[kept]
-            new.x, new.u = 0.5 * (new.x + new.x.T), 0.5 * (new.u + new.u.T)
             new.rank = b.rank
             at_new = np.full(len(old_index), -1)
             at_new[kept] = at[kept]
             new.cuts = b.cuts.moved(at_new, shape.root[pool.index], pool.must)
-            blocks.append(new)
     return Method(shape.root, shape.apart, pools, blocks, cover, sigma, threads)
 
 
@@ -125,7 +148,7 @@ def _shares(
             continue
         mean = np.zeros((len(whole.index), len(whole.index)))
         for b in old.blocks:
-            if b.pool == q:
+            if b.pool == q and b.x.size:
                 mean += b.x
         left = np.ones(len(whole.index))
         unnamed = [p for p in parts if pools[p].must < 0]
