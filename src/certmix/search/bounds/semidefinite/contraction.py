@@ -153,6 +153,10 @@ def contract(domain: Domain, instance: Instance) -> Contraction:
     for c in range(C):
         np.add.at(points[c], of, w[:, None] * instance.points[c])
         points[c] /= weight[:, None]
+        # Once more from there: the mean then errs by the spread of its members, which the scatter accounts for.
+        shift = np.zeros((M, d))
+        np.add.at(shift, of, w[:, None] * (instance.points[c] - points[c][of]))
+        points[c] += shift / weight[:, None]
         away = instance.points[c] - points[c][of]
         np.add.at(scatter[c], of, instance.scatter[c] + 0.5 * w * np.einsum("ij,ij->i", away, away))
     apart = np.zeros((M, M), dtype=bool)

@@ -37,7 +37,8 @@ def smallest_from_below(matrix: np.ndarray) -> float:
     found = eigenpairs(matrix.copy(), 0, 0, vectors=False)
     value = float(np.linalg.eigvalsh(matrix)[0] if found is None else found[0][0])
     step = 4.0 * n * UNIT * scale
-    gamma = (n + 1) * UNIT / (1.0 - (n + 1) * UNIT)
+    count = 2 * (n + 2)  # instead of n + 1: libraries may multiply by a rounded reciprocal where one divides
+    gamma = count * UNIT / (1.0 - count * UNIT)
     while True:
         shifted = matrix.copy()
         diagonal = np.diag(matrix) - (value - step)

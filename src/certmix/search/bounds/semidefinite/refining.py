@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from certmix.search.bounds.semidefinite.admm import Method
-from certmix.search.bounds.semidefinite.pools import Block, slope_of
+from certmix.search.bounds.semidefinite.pools import Block, cost_matrix, slope_of
 
 MOST_BLOCKS = 8  # per component
 MOST_CUTS = 3000  # a block gets at a time
@@ -57,14 +57,13 @@ def _part(block: Block, method: Method, low: int, high: int, share: float) -> Bl
     """The part of a block with sizes in ``[low, high]``, holding a share of what the block held."""
     pool = method.pools[block.pool]
     slope, offset = slope_of(pool, low, high)
-    r = method.root[pool.index]
     return replace(
         block,
         low=low,
         high=high,
         slope=slope,
         offset=offset,
-        cost=block.cost + (slope - block.slope) * np.outer(r, r),
+        cost=cost_matrix(pool, method.root, high, slope),
         x=share * block.x,
         u=block.u.copy(),
         over=block.over.copy(),
