@@ -7,6 +7,7 @@ import pytest
 
 from brute_force import Clusterings
 from certmix.search.bounds.semidefinite.fixing import exclude_members, exclude_sizes, find_pairs_apart
+from certmix.search.bounds.semidefinite.safe import Proof
 from certmix.search.bounds.semidefinite.warm import soft_minimum
 from certmix.search.threads import Threads
 from random_domains import (
@@ -37,6 +38,22 @@ def assert_proof_holds(seed: int, found: Clusterings, state: State) -> None:
             with_m = admitted & (found.sizes[:, pool.components] == m).any(axis=1)
             value = best_of(found, with_m)
             assert proof.prices[p, m] <= value + slack_of(value), f"seed {seed}, pool {p}, size {m}"
+    for row in np.flatnonzero(admitted)[:200]:
+        assert_clusters_pay(seed, found, state, proof, row)
+
+
+def assert_clusters_pay(seed: int, found: Clusterings, state: State, proof: Proof, row: int) -> None:
+    """On top of its size's price a cluster pays for all its pairs, and still costs no more than it costs."""
+    value = float(found.objective[row])
+    for p, pool in enumerate(state.pools):
+        r = state.method.root[pool.index]
+        for k in pool.components:
+            m = int(found.sizes[row, k])
+            x = r * (found.labels[row][state.shape.first[pool.index]] == k) / np.sqrt(m)
+            for b in state.method.blocks:
+                if b.pool == p and b.low <= m <= b.high:
+                    paid = proof.prices[p, m] + x @ b.slack @ x
+                    assert paid <= value + slack_of(value), f"seed {seed}, component {k}"
 
 
 @pytest.mark.parametrize("first", range(0, 4000, 1000))
@@ -108,16 +125,21 @@ def test_exclusion_keeps_everything_below_the_cutoff(step: str) -> None:
         rng = np.random.default_rng([seed, 64])
         for _ in range(DOMAINS):
             row = int(rng.choice(np.flatnonzero(found.feasible)))
-            state = random_state(rng, found, random_domain(rng, found, row))
+            domain = random_domain(rng, found, row)
+            labels = found.labels[row]
+            state = random_state(rng, found, domain)
+            if rng.random() < 0.6:  # where the bound is good, most is ruled out
+                best = found.labels[np.argmin(np.where(inside(found, domain), found.objective, np.inf))]
+                labels, n = best, found.instance.n_samples
+                state = state_of(domain, found.instance, soft_minimum(found.instance, best), best, 2.0 * n)
             if state is None:
                 continue
-            state.method.run(30)
+            state.method.run(100)
             before = survivors(found, state)
             values = np.sort(found.objective[before])
-            place = min(len(values) - 1, int(rng.choice([0, 1, 2, len(values) // 4])))
-            cutoff = float(values[place]) + float(rng.choice([0.0, 1e-6, 0.1]))
+            place = min(len(values) - 1, int(rng.choice([1, 2, 4, len(values) // 4])))
+            cutoff = float(values[place]) + float(rng.choice([0.0, 1e-6]))
             proof = state.prove()
-            labels = found.labels[rng.choice(np.flatnonzero(found.feasible))]
             pooled, threads, alive = (
                 (state.domain, state.shape, state.method, proof, cutoff),
                 Threads(1),
