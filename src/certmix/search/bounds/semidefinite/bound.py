@@ -28,7 +28,8 @@ from certmix.search.threads import Threads
 SIGMA = 2.0  # the penalty at first, per sample
 ROUND = 10  # iterations between two proofs
 PATIENCE, RATE = 3, 0.1  # a node stalls when so many rounds close less than this share of the gap
-HASTE = 2, 0.15  # likewise, for narrower blocks
+MOST_PAIRED = 200  # with named components and more super-points, pairs are not worth looking at
+HASTE = 2, 0.3  # likewise, for narrower blocks
 ROOT_ROUNDS = 60
 NODE_ROUNDS = 30
 CUT_ROUNDS = 1  # rounds between two searches for cuts
@@ -153,11 +154,11 @@ class SemidefiniteBound:
             domain = Domain(row["mask"][0], row["a"][0], row["b"][0], row["apart"][0])
             same = next(ks for ks in domain.untouched(self.instance) if k in ks)
             bits = np.bitwise_or.reduce(np.int64(1) << same.astype(np.int64))
-            for keep in (np.int64(1) << np.int64(same[0]), row["mask"][0, group] & ~bits):
-                if keep == 0:
+            for left in (np.int64(1) << np.int64(same[0]), row["mask"][0, group] & ~bits):
+                if left == 0:
                     continue
                 child = row.take(np.array([0]))
-                child["mask"][0, group] = keep
+                child["mask"][0, group] = left
                 child["depth"][0] += 1
                 children.append(child)
         return Nodes.join(children) if children else nodes.take(np.zeros(0, dtype=np.int64))
@@ -221,7 +222,8 @@ class SemidefiniteBound:
                     return Visit(domain, math.inf, open=False)
                 before = domain.mask.copy()
                 exclude_members(domain, shape, method, proof, cutoff, threads)
-                if cutoff - bound < 0.8 * paired:
+                named = all(pool.count == 1 for pool in method.pools)
+                if cutoff - bound < 0.8 * paired and not (named and len(shape.root) > MOST_PAIRED):
                     paired = cutoff - bound
                     found = find_pairs_apart(domain, shape, method, proof, cutoff, self.labels, threads)
                     if found and domain.anchor(instance, self.labels):

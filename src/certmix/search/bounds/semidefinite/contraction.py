@@ -10,6 +10,9 @@ from certmix.kernels.arrays import Arrays
 from certmix.kernels.propagation import propagate
 from certmix.presolve.instance import Instance
 
+WORTH = 0.4  # share of candidates that names must take away
+FEW = 60  # among so few groups names cost nothing
+
 
 @dataclass
 class Domain:
@@ -87,8 +90,12 @@ class Domain:
             bits = np.bitwise_or.reduce(np.int64(1) << ks.astype(np.int64))
             inside = np.flatnonzero((self.mask & ~bits) == 0)
             chosen = _pairwise_apart(inside, self.apart, labels, len(ks))
-            if len(chosen) < len(ks):
-                continue  # every name splits the pool and its blocks: only worth it for all of them
+            if len(chosen) < max(2, len(ks) - 1):
+                continue
+            # Every name splits the pool and its blocks: only worth it if it takes many candidates from the others.
+            gone = self.apart[chosen][:, inside].sum() / (len(inside) * (len(ks) - 1))
+            if gone < WORTH and len(inside) > FEW:
+                continue
             for group, k in zip(chosen, ks, strict=False):
                 self.mask[group] = np.int64(1) << k
             named = True

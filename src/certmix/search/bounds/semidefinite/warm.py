@@ -13,7 +13,6 @@ from certmix.search.bounds.semidefinite.cuts import Cuts
 from certmix.search.bounds.semidefinite.pools import Block, Pool, cost_matrix, first_blocks, slope_of
 from certmix.search.threads import Threads
 
-
 MOST_BYTES = 5e7
 
 
