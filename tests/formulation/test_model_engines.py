@@ -75,6 +75,29 @@ def test_hundreds_of_random_problems_against_enumeration(name: str, part: int) -
     assert open_runs <= 6
 
 
+@pytest.mark.parametrize("name", ["minlp", "miqp"])
+def test_an_optimum_that_scip_once_cut_off(name: str) -> None:
+    """Without a first incumbent SCIP 10.0, left to its own settings, ended at 4.90 where the optimum is 3.33."""
+    problem = random_problem(np.random.default_rng([384, 77]))
+    truth = find_truth(problem)
+    check(problem, truth, solve(problem, name, warm_start=False, threads=1, time_limit=20), 1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["minlp", "miqp"])
+@pytest.mark.parametrize("part", range(2))
+def test_cold_starts_against_enumeration(name: str, part: int) -> None:
+    """Without a first incumbent the bound has nothing to lean on."""
+    for number in range(60 * part, 60 * (part + 1)):
+        problem = random_problem(np.random.default_rng([number, 34]), max_samples=8)
+        truth = find_truth(problem)
+        result = solve(problem, name, time_limit=10, threads=1, warm_start=False)
+        if result.labels is None and not truth.infeasible:
+            assert result.lower_bound <= truth.optimum
+            continue
+        check(problem, truth, result, 1e-6)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(2))
 def test_other_ways_of_the_miqp_against_enumeration(part: int) -> None:

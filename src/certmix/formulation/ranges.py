@@ -14,6 +14,8 @@ from certmix.problem import Problem
 
 # The evaluator accepts an average that lies this little outside its box; the model must accept it too.
 EDGE = 1e-8
+# Bounds on means and weights are loosened by this share, so that no optimum lies on one.
+ROOM = 0.01
 # Weight bounds that leave no more room than this leave none.
 NO_ROOM = 1e-12
 
@@ -64,8 +66,8 @@ def mean_ranges(instance: Instance) -> MeanRanges:
                 ends.append(edge if tied else (size * edge + gamma * prior) / (size + gamma))
         low, high = np.min(ends, axis=0), np.max(ends, axis=0)
         box = _rows(instance, k)
+        straight = not np.any(instance.basis[c] - np.diag(np.diag(instance.basis[c])))
         if box:
-            straight = not np.any(instance.basis[c] - np.diag(np.diag(instance.basis[c])))
             if straight and not tied:
                 low = np.clip(low, instance.mean_lower[k], instance.mean_upper[k])
                 high = np.clip(high, instance.mean_lower[k], instance.mean_upper[k])
@@ -76,8 +78,13 @@ def mean_ranges(instance: Instance) -> MeanRanges:
                     reach = _reach(instance, k, low, high, sizes)
                     low, high = low - reach, high + reach
                 rows += box
-        slack = EDGE * (1.0 + np.maximum(np.abs(low), np.abs(high)))
+        # The mean of a single sample lies on the very edge, where a solver's tolerances can cut it off.
+        slack = ROOM * np.maximum(high - low, 1.0)
         lower[k], upper[k] = low - slack, high + slack
+        if box and straight and not tied:  # here the bounds are the user's box
+            edge = EDGE * (1.0 + np.maximum(np.abs(low), np.abs(high)))
+            lower[k] = np.maximum(lower[k], instance.mean_lower[k] - edge)
+            upper[k] = np.minimum(upper[k], instance.mean_upper[k] + edge)
     return MeanRanges(lower, upper, tuple(rows))
 
 
@@ -197,4 +204,6 @@ def weight_ranges(problem: Problem) -> WeightRanges:
     else:
         total = n + float((alpha - 1.0).sum())
         lower, upper = least / total, most / total
+    lower = np.maximum(lower * (1.0 - ROOM), problem.weight_lower * (1.0 - EDGE))
+    upper = np.minimum(upper * (1.0 + ROOM), problem.weight_upper * (1.0 + EDGE))
     return WeightRanges(None, lower, np.minimum(1.0, upper), optional, low, high)

@@ -56,9 +56,10 @@ class Scip:
         if limits.nodes is not None:
             scip.setParam("limits/totalnodes", limits.nodes)
         assign = [translated.variables[id(v)] for v in formulation.assign.values()]
-        # With a few settings SCIP's symmetry handling cut off the optimum of a small model; the order of components
-        # is broken by rows of ours.
+        # Two parts of SCIP 10.0 were seen to cut off the optimum of small models: its symmetry handling (the order of
+        # components is broken by rows of ours) and the inequalities for products that it derives with bounds.
         scip.setParam("misc/usesymmetry", 0)
+        scip.setParam("propagating/obbt/createbilinineqs", False)
         # Many rounds of cuts cost more than they bring on these models, and so do heuristics, whose clusterings seldom
         # beat the first incumbent.
         scip.setParam("separating/aggregation/freq", -1)
