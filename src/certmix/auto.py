@@ -41,10 +41,14 @@ def choose(problem: Problem, options: Options) -> tuple[str, str]:
     if too_much is None:
         return "sdp", f"its bound does not depend on the number of dimensions, here {d}"
     if options.time_limit is not None or options.node_limit is not None:
-        return "dual", f"it proves something in any dimension (with {d} the bound may stay weak); sdp: {too_much}"
+        return (
+            "dual",
+            f"it proves something in any dimension (with {d} the bound may stay weak); sdp: {too_much}",
+        )
     return (
         "hard-em",
-        f"in {d} dimensions sdp would prove a bound, but {too_much}: local search, no proof (a time limit asks for a bound)",
+        f"in {d} dimensions sdp would prove a bound, but {too_much}: local search, no proof "
+        "(a time limit asks for a bound)",
     )
 
 

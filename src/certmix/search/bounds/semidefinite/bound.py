@@ -58,8 +58,6 @@ class SemidefiniteBound:
         A good clustering, to start from.
     should_stop, on_root_bound : callables
         Asked between rounds; told about every bound that the root proves.
-    log : callable
-        Told in words how the root goes.
     """
 
     def __init__(
@@ -70,7 +68,6 @@ class SemidefiniteBound:
         threads: Threads | None = None,
         should_stop: Callable[[], bool] = lambda: False,
         on_root_bound: Callable[[float], None] = lambda bound: None,
-        log: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.instance = instance
         self.arrays = instance_arrays(instance)
@@ -78,7 +75,7 @@ class SemidefiniteBound:
         self.labels = _any_labels(instance) if labels is None else instance.contract(labels)
         self.T = soft_minimum(instance, self.labels)
         self.threads = threads or Threads(1)
-        self.should_stop, self.on_root_bound, self.log = should_stop, on_root_bound, log
+        self.should_stop, self.on_root_bound = should_stop, on_root_bound
         self._roots = IntervalBound(instance).root()
         self._interrupted = False
         self._local = LocalSearch(instance)

@@ -63,6 +63,7 @@ def soft_minimum(instance: Instance, labels: np.ndarray) -> np.ndarray:
         share = instance.entropy[k, int(sizes[k])] / sizes[k]
         costs[:, k] = instance.scatter[c] + w * (0.5 * np.einsum("ij,ij->i", away, away) + share)
     costs[~instance.allowed] = np.inf
+    costs[~np.isfinite(costs).any(axis=1)] = 0.0  # a group that is allowed in empty components only
     least = costs.min(axis=1)
     T = least - np.log(np.exp(-(costs - least[:, None])).sum(axis=1))
     alone = instance.entropy[used][:, instance.weight].min(axis=0)
