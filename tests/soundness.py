@@ -416,7 +416,10 @@ class Summary:
         return "\n".join(lines)
 
 
-def _examine(task: tuple[int, float]) -> Report:
+Task = tuple[int, float, float, float]  # the arguments of ``examine``
+
+
+def _examine(task: Task) -> Report:
     return examine(*task)
 
 
@@ -426,9 +429,18 @@ def main() -> int:
     parser.add_argument("--start", type=int, default=0, help="seed of the first problem")
     parser.add_argument("--seconds-per-instance", type=float, default=10.0, help="time limit of one run")
     parser.add_argument("--processes", type=int, default=min(2, os.cpu_count() or 1))
+    parser.add_argument(
+        "--multipliers", type=float, default=1.0, help="share of the problems for the dual bound's loop"
+    )
+    parser.add_argument(
+        "--share",
+        type=float,
+        default=SHARE,
+        help="share of the problems for the slower engines and their loops",
+    )
     arguments = parser.parse_args()
     tasks = [
-        (seed, arguments.seconds_per_instance)
+        (seed, arguments.seconds_per_instance, arguments.multipliers, arguments.share)
         for seed in range(arguments.start, arguments.start + arguments.count)
     ]
     summary = Summary()
@@ -440,7 +452,7 @@ def main() -> int:
     return 1 if summary.violations else 0 if summary.problems == len(tasks) else 130
 
 
-def run(tasks: list[tuple[int, float]], processes: int, summary: Summary) -> None:
+def run(tasks: list[Task], processes: int, summary: Summary) -> None:
     """Examine the problems in several processes; violations are printed as they are found."""
     began = shown = time.perf_counter()
     with multiprocessing.get_context("spawn").Pool(processes, initializer=_let_the_parent_stop) as pool:
