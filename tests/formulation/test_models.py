@@ -114,7 +114,7 @@ def test_best_parameters_lie_in_the_ranges() -> None:
             slack = 1e-6 * (1.0 + np.abs(mean))
             assert np.all(mean >= means.lower[k] - slack)
             assert np.all(mean <= means.upper[k] + slack)
-            if weights.fixed is None and sizes[k] > 0:
+            if weights.fixed is None and not (weights.optional[k] and sizes[k] == 0):
                 assert weights.lower[k] <= point.weights[k] + 1e-12
                 assert point.weights[k] <= weights.upper[k] + 1e-12
             assert weights.size_lower[k] <= sizes[k] <= weights.size_upper[k]

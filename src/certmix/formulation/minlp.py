@@ -8,6 +8,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from certmix.formulation.model import Formulation, base_model, linear_terms, prior_terms
+from certmix.formulation.products import add_mean_estimator, add_products
 from certmix.presolve.instance import Instance
 
 
@@ -25,16 +26,16 @@ def minlp(instance: Instance) -> Formulation:
     Problem 1 down as it stands.
     """
     formulation = base_model(instance, "minlp")
-    model = formulation.model
+    instance, model = formulation.instance, formulation.model
     terms: list[Any] = [*linear_terms(formulation), *prior_terms(formulation)]
     terms += _distance_terms(formulation)
     if formulation.weights.fixed is None:
         terms += _logarithm_terms(formulation)
     if "means" in instance.problem.estimators:
-        model.mean_estimator = pyo.ConstraintList()
-        for k in range(instance.n_components):
-            for j in range(instance.n_features):
-                _add_average(formulation, k, j)
+        add_products(
+            formulation
+        )  # linear rows: on n_k mu_k = sum_g w_g z_gk x_g itself SCIP 10.0 made mistakes
+        add_mean_estimator(formulation)
     model.cost = pyo.Objective(expr=pyo.quicksum(terms), sense=pyo.minimize)
     return formulation
 
@@ -88,13 +89,3 @@ def _logarithm_terms(formulation: Formulation) -> list[Any]:
     formulation.followers.append(follow)
     alpha = instance.problem.prior.alpha
     return [(model.size[k] + float(alpha[k] - 1.0)) * model.minus_log[k] for k in components]
-
-
-def _add_average(formulation: Formulation, k: int, j: int) -> None:
-    """The mean of a component is the average of its samples: ``n_k mu_kj = sum_g w_g z_gk x_gj``."""
-    instance, model = formulation.instance, formulation.model
-    points = instance.points[0 if instance.shared else k]
-    members = np.flatnonzero(instance.allowed[:, k]).tolist()
-    total = sum(float(instance.weight[g] * points[g, j]) * model.assign[g, k] for g in members)
-    if members:
-        model.mean_estimator.add(model.size[k] * model.mean[k, j] - total == 0)

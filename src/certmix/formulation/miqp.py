@@ -9,77 +9,42 @@ import pyomo.environ as pyo
 
 from certmix.formulation.logarithm import PiecewiseLog
 from certmix.formulation.model import Formulation, base_model, linear_terms, prior_terms
+from certmix.formulation.products import add_mean_estimator, add_products
 from certmix.presolve.instance import Instance
 
 
 def miqp(instance: Instance, logarithms: list[PiecewiseLog] | None) -> Formulation:
     r"""The MIQP with one piecewise-linear logarithm per component (None when the weights are fixed).
 
-    With ``product[g, k, j]`` :math:`t = z \mu`, enforced by four rows over the range
-    :math:`[M^L_{kj}, M^U_{kj}]` of the mean,
-
-    .. math::
-
-        M^L z \le t \le M^U z, \qquad \mu - M^U (1 - z) \le t \le \mu - M^L (1 - z),
-
-    the squares are :math:`\tfrac{w_g}2 (x_g - \sum_k t_{gk})^2`. Where every component has its own coordinates, that
-    sum is no distance, and they are :math:`\tfrac{w_g}2 \sum_k (x_{gk} z_{gk} - t_{gk})^2` instead.
+    With ``product[g, k, j]`` :math:`t = z \mu` (:func:`~certmix.formulation.products.add_products`) the squares are
+    :math:`\tfrac{w_g}2 (x_g - \sum_k t_{gk})^2`. Where every component has its own coordinates, that sum is no
+    distance, and they are :math:`\tfrac{w_g}2 \sum_k (x_{gk} z_{gk} - t_{gk})^2` instead.
 
     With ``minus_log[k]`` above the lines of the piecewise-linear logarithm, ``entropy[g, k]`` is at least
     ``minus_log[k]`` where :math:`z_{gk} = 1`, by one more row of that kind. The continuous relaxation is a convex
     quadratic program.
     """
     formulation = base_model(instance, "miqp")
-    model = formulation.model
+    instance, model = formulation.instance, formulation.model
     terms: list[Any] = [*linear_terms(formulation), *prior_terms(formulation)]
+    add_products(formulation)
     terms += _square_terms(formulation)
     if logarithms is not None:
         formulation.exact = all(log.variant == "tangent" for log in logarithms)
         terms += _entropy_terms(formulation, logarithms)
     if "means" in instance.problem.estimators:
-        model.mean_estimator = pyo.ConstraintList()
-        for k in range(instance.n_components):
-            points = instance.points[0 if instance.shared else k]
-            for j in range(instance.n_features):
-                parts = [
-                    float(instance.weight[g])
-                    * (model.product[g, k, j] - float(points[g, j]) * model.assign[g, k])
-                    for g in np.flatnonzero(instance.allowed[:, k]).tolist()
-                ]
-                if parts:
-                    model.mean_estimator.add(sum(parts) == 0)
+        add_mean_estimator(formulation)
     model.cost = pyo.Objective(expr=pyo.quicksum(terms), sense=pyo.minimize)
     return formulation
 
 
 def _square_terms(formulation: Formulation) -> list[Any]:
-    instance, model, means = formulation.instance, formulation.model, formulation.means
-    d = instance.n_features
-    triples = [(g, k, j) for g, k in model.assign for j in range(d)]
-
-    def bounds(_: Any, g: int, k: int, j: int) -> tuple[float, float]:
-        return min(0.0, float(means.lower[k, j])), max(0.0, float(means.upper[k, j]))
-
-    model.product = pyo.Var(triples, domain=pyo.Reals, bounds=bounds)
-    model.product_rows = pyo.ConstraintList()
-    for g, k, j in triples:
-        z, t, mu = model.assign[g, k], model.product[g, k, j], model.mean[k, j]
-        low, high = float(means.lower[k, j]), float(means.upper[k, j])
-        model.product_rows.add(low * z - t <= 0)
-        model.product_rows.add(t - high * z <= 0)
-        model.product_rows.add(mu + high * z - t <= high)
-        model.product_rows.add(t - mu - low * z <= -low)
-
-    def follow() -> None:
-        for g, k, j in triples:
-            model.product[g, k, j].set_value(model.mean[k, j].value if model.assign[g, k].value else 0.0)
-
-    formulation.followers.append(follow)
+    instance, model = formulation.instance, formulation.model
     terms: list[Any] = []
     for g in range(instance.n_groups):
         half = 0.5 * float(instance.weight[g])
         components = np.flatnonzero(instance.allowed[g]).tolist()
-        for j in range(d):
+        for j in range(instance.n_features):
             if instance.shared:
                 total = sum(model.product[g, k, j] for k in components)
                 terms.append(half * (total - float(instance.points[0][g, j])) ** 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +12,9 @@ import pyomo.environ as pyo
 
 from certmix.formulation.ranges import MeanRanges, WeightRanges, mean_ranges, weight_ranges
 from certmix.presolve.instance import Instance
+
+# Coordinates below this are taken as zero; what it changes is far below any solver's tolerance.
+TINY = 1e-11
 
 
 @dataclass
@@ -102,6 +105,8 @@ def base_model(instance: Instance, name: str) -> Formulation:
     - ``sum_k weight_k = 1``, and interchangeable components by increasing size and weight;
     - estimators ``n weight_k = size_k`` where they are asked for, and boxes on the means.
     """
+    # A sample in the centre has coordinates of 1e-16, and coefficients of that size lead solvers astray.
+    instance = replace(instance, points=np.where(np.abs(instance.points) < TINY, 0.0, instance.points))
     K, d = instance.n_components, instance.n_features
     weights, means = weight_ranges(instance.problem), mean_ranges(instance)
     model = pyo.ConcreteModel(name=f"certmix_{name}")
@@ -246,6 +251,7 @@ def prior_terms(formulation: Formulation) -> list[Any]:
             middle = 0.5 * float(means.lower[k, j] + means.upper[k, j])
             away = middle - float(instance.prior_mean[k, j])
             terms.append(0.5 * float(gamma) * (model.mean[k, j] - middle) ** 2)
-            terms.append(float(gamma) * away * (model.mean[k, j] - middle))
+            if abs(gamma * away) > TINY:
+                terms.append(float(gamma) * away * (model.mean[k, j] - middle))
             constant += 0.5 * float(gamma) * away**2
     return [*terms, constant]

@@ -180,7 +180,7 @@ def weight_ranges(problem: Problem) -> WeightRanges:
     tied = "weights" in problem.estimators
     if tied and problem.fixed_weights is None:
         low = np.where(alpha != 1.0, np.maximum(low, 1.0), low)  # a prior on the weight of an empty component
-    optional = (low <= 0) & (alpha == 1.0)
+    optional = (low <= 0) & (alpha == 1.0) & ((problem.weight_lower <= 0) | tied)
     full = np.where(optional, 1.0, low)
     least, most = full + alpha - 1.0, np.maximum(high, full) + alpha - 1.0
     room_below = 1.0 - problem.weight_lower.sum()
@@ -200,7 +200,6 @@ def weight_ranges(problem: Problem) -> WeightRanges:
         reached = np.minimum(problem.weight_lower + share, least * share / most.max())
         lower = np.maximum(problem.weight_lower, np.minimum(problem.weight_upper, reached))
         upper = problem.weight_upper
-        optional = optional & (problem.weight_lower <= 0)
     else:
         total = n + float((alpha - 1.0).sum())
         lower, upper = least / total, most / total

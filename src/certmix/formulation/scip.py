@@ -71,11 +71,13 @@ class Scip:
         handler = _Reporter(watch, assign)
         scip.includeEventhdlr(handler, "certmix", "reports incumbents and bounds")
         try:
-            run_interruptible(scip.optimizeNogil, scip.interruptSolve)
+            run_interruptible(scip.optimizeNogil, lambda: _break_off(scip, handler))
         except Exception as error:  # PySCIPOpt has no class of its own for SCIP's errors
             if not str(error).startswith("SCIP:"):
                 raise
             return Ending.FAILED
+        finally:
+            handler.deaf = True
         if handler.error is not None:
             raise handler.error
         return _ending(scip, handler, watch, assign)
@@ -89,6 +91,8 @@ class _Reporter(Eventhdlr):
         self._assign = assign
         self.error: BaseException | None = None
         self.asked = False
+        self.deaf = False
+        """SCIP tells of a bound that means nothing when it takes its tree down, after a run or a break."""
 
     def eventinit(self) -> None:
         self.model.catchEvent(_EVENTS, self)
@@ -97,16 +101,23 @@ class _Reporter(Eventhdlr):
         self.model.dropEvent(_EVENTS, self)
 
     def eventexec(self, event: Any) -> dict[str, Any]:
+        if self.deaf:
+            return {"result": SCIP_RESULT.DIDNOTRUN}
         try:
             if event.getType() == SCIP_EVENTTYPE.BESTSOLFOUND:
                 self._watch.incumbent(_values(self.model, self._assign))
             stop = self._watch.bound(_dual_bound(self.model), self.model.getNTotalNodes(), _open(self.model))
         except BaseException as error:  # it must not be lost in SCIP's C code
             self.error, stop = error, True
-        if stop and not self.asked:
-            self.asked = True
+        if stop:
+            self.asked = self.deaf = True
             self.model.interruptSolve()
         return {"result": SCIP_RESULT.DIDNOTRUN}
+
+
+def _break_off(scip: Model, handler: _Reporter) -> None:
+    handler.deaf = True
+    scip.interruptSolve()
 
 
 def _values(scip: Model, variables: list[Any]) -> np.ndarray:
