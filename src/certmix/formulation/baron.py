@@ -31,8 +31,6 @@ _PROGRESS = re.compile(r"^\*?\s*(\d+)\*?\s+[\d.]+\s+\d+MB\s+(\S+)\s+(\S+)")
 class Baron:
     """BARON, for both models. Its clusterings are known when it ends, its bounds while it runs."""
 
-    slack = 5e-7
-
     def __init__(self) -> None:
         self._gams = _executable()
         told = subprocess.run(
@@ -40,6 +38,9 @@ class Baron:
         ).stdout
         release = re.search(r"GAMS\D*(\d+\.\d+)", told)
         self.title = f"BARON (GAMS {release.group(1)})" if release else "BARON (GAMS)"
+
+    def slack(self, formulation: Formulation) -> float:
+        return 5e-7
 
     def refusal(self, formulation: Formulation) -> str | None:
         """Hand the model over with next to no time: a licence that is too small says so."""

@@ -25,14 +25,15 @@ _TOO_LARGE = 4  # COPT's return code for a licence that does not suffice
 class Copt:
     """COPT, for the MIQP; without a licence it takes 2,000 variables."""
 
-    slack = 5e-7
-
     def __init__(self) -> None:
         self.title = f"COPT {COPT.VERSION_MAJOR}.{COPT.VERSION_MINOR}"
         settings = coptpy.EnvrConfig()
         settings.set("nobanner", "1")
         with _standard_output_to_error():
             self._environment = coptpy.Envr(settings)
+
+    def slack(self, formulation: Formulation) -> float:
+        return 5e-7
 
     def refusal(self, formulation: Formulation) -> str | None:
         """Hand the model over with next to no time: a licence that is too small says so."""

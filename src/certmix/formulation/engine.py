@@ -145,6 +145,7 @@ class _Run:
         self.infeasible = False
         self._nodes = 0
         self._last: np.ndarray | None = None
+        self._formulation: Formulation
 
     def prepare(self, formulation: Formulation) -> None:
         """Refuse what the solver cannot take, then look for a first incumbent where one is wanted."""
@@ -226,7 +227,7 @@ class _Run:
         ledger = self.ledger
         ledger.nodes, ledger.open_nodes, self._nodes = nodes, open_nodes, nodes
         if math.isfinite(bound):
-            slack = self.backend.slack * max(1.0, abs(bound))
+            slack = self.backend.slack(self._formulation) * max(1.0, abs(bound))
             ledger.raise_bound(bound - slack - self.instance.error - self.lowered)
         ledger.tick()
         return ledger.closed
@@ -262,8 +263,8 @@ class _Run:
             for a, b in zip(coarse.logarithms, fine.logarithms, strict=True)
         ):
             return False
-        hidden = self.backend.slack * max(1.0, abs(self.ledger.upper)) if self.ledger.incumbent else 0.0
-        return coarse.error > 0.1 * hidden
+        size = max(1.0, abs(self.ledger.upper)) if self.ledger.incumbent is not None else 0.0
+        return coarse.error > 0.1 * self.backend.slack(self._formulation) * size
 
     def tell_tolerance(self) -> None:
         self.ledger.message(

@@ -30,11 +30,12 @@ _EVENTS = (
 class Scip:
     """SCIP, for both models."""
 
-    slack = 5e-7
-
     def __init__(self) -> None:
         probe = Model()
         self.title = f"SCIP {probe.getMajorVersion()}.{probe.getMinorVersion()}"
+
+    def slack(self, formulation: Formulation) -> float:
+        return 5e-7
 
     def refusal(self, formulation: Formulation) -> str | None:
         return None

@@ -70,8 +70,10 @@ class Solver(Protocol):
 
     title: str
     """Name and version, as the certificate says it."""
-    slack: float
-    """How far the bound may lie above the truth, relative to ``max(1, |bound|)``, by the solver's tolerances."""
+
+    def slack(self, formulation: Formulation) -> float:
+        """How far the bound may lie above the truth, relative to ``max(1, |bound|)``, by the solver's tolerances."""
+        ...
 
     def refusal(self, formulation: Formulation) -> str | None:
         """Why the solver, or its licence, cannot take this model; None when it can."""
