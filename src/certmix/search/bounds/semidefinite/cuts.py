@@ -64,12 +64,7 @@ class Cuts:
         )
         if must >= 0:
             fresh = Cuts.of_anchor(len(r), must)
-            have = {
-                (int(e[0, 0]), int(e[1, 0]))
-                for e, g in zip(kept.ends, kept.signs, strict=True)
-                if _anchors(e, g)
-            }
-            new = np.array([(int(e[0, 0]), int(e[1, 0])) not in have for e in fresh.ends], dtype=bool)
+            new = ~np.isin(fresh._keys(), kept._keys())
             kept = kept.joined(fresh.ends[new], fresh.signs[new])
         kept.force = kept.exact(r)[0]
         return kept
@@ -100,16 +95,22 @@ class Cuts:
         ends[:, 2, 0], ends[:, 2, 1], signs[:, 2] = i, np.where(pair, 0, k), np.where(pair, 0.0, 1.0)
         ends[:, 3, 0], ends[:, 3, 1], signs[:, 3] = j, np.where(pair, 0, k), np.where(pair, 0.0, -1.0)
         ends[pair, 2:] = 0
-        useful = self.multiplier > 0.0
-        useful |= np.array([_anchors(e, g) for e, g in zip(self.ends, self.signs, strict=True)], dtype=bool)
-        old = {e.tobytes() for e in self.ends[useful]}
-        new = np.array([e.tobytes() not in old for e in ends], dtype=bool)
-        joined = Cuts(self.ends[useful], self.signs[useful], self.multiplier[useful], self.force)
-        joined = joined.joined(ends[new], signs[new])
+        useful = (self.multiplier > 0.0) | self._of_anchor()
+        kept = Cuts(self.ends[useful], self.signs[useful], self.multiplier[useful], self.force)
+        found_now = Cuts(ends, signs, np.zeros(len(ends)), self.force)
+        new = ~np.isin(found_now._keys(), kept._keys())
+        joined = kept.joined(ends[new], signs[new])
         self.ends, self.signs, self.multiplier = joined.ends, joined.signs, joined.multiplier
         return int(new.sum())
 
+    def _of_anchor(self) -> np.ndarray:
+        """Which cuts are of the form Z_jj <= Z_aj?"""
+        return (self.signs[:, 0] > 0.0) & (self.ends[:, 0, 0] == self.ends[:, 0, 1])
 
-def _anchors(ends: np.ndarray, signs: np.ndarray) -> bool:
-    """Is it a cut Z_jj <= Z_aj?"""
-    return bool(signs[0] > 0 and ends[0, 0] == ends[0, 1])
+    def _keys(self) -> np.ndarray:
+        """A number for every cut that tells it from the others: its entries and how many there are."""
+        n = np.int64(len(self.force)) + 1
+        key = (self.signs != 0.0).sum(axis=1).astype(np.int64)
+        for s, t in ((self.ends[:, e, 0], self.ends[:, e, 1]) for e in (0, 1)):
+            key = (key * n + s) * n + t
+        return key * n + np.where(self.signs[:, 2] != 0.0, self.ends[:, 2, 1], 0)
