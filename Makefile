@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PYTEST_ARGS ?=
+PYTEST_ARGS ?= -n 2
 
 .PHONY: demo test test-slow lint format soundness clean
 
@@ -25,7 +25,7 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Twenty thousand random problems against exhaustive enumeration; about an hour on two cores.
+# Twenty thousand random problems against exhaustive enumeration; some hours on two cores (SOUNDNESS_ARGS="--count 1000").
 soundness: $(VENV)/.installed
 	$(BIN)/python tests/soundness.py $(SOUNDNESS_ARGS)
 
