@@ -1,12 +1,13 @@
 """How long do the certified engines take? Prints a table in Markdown.
 
-    python benchmarks/engines.py [--only TEXT ...] [--time-limit 60] [--engine auto] [--large] [--high]
-                                 [--pam50 PATH] [--ruspini PATH]
+    python benchmarks/engines.py [--only TEXT ...] [--time-limit 60] [--engine auto] [--also ENGINE ...]
+                                 [--large] [--high] [--pam50 PATH] [--ruspini PATH]
 
 One row for each instance: the engine, the relative gap asked for and reached, the objective, nodes and seconds.
 Kernels are compiled beforehand, on small instances, so seconds are those of a warm start. ``--only`` keeps the rows
 whose name contains one of the texts. ``--large`` adds instances of 10^5 and 10^6 samples, ``--high`` those of many
-dimensions; ``--pam50`` and ``--ruspini`` those that need a file.
+dimensions; ``--pam50`` and ``--ruspini`` those that need a file. ``--also miqp minlp`` puts SCIP on the paper's models
+beside every row of few samples.
 
 The last line times a fixed NumPy workload before and after the run: divide by it to compare machines, or moments on a
 busy one.
@@ -18,7 +19,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ import certmix
 from certmix.datasets import Dataset, load, load_pam50
 from certmix.problem import CannotLink, MinimumSize, MustLink, Problem
 
+FEW = 200  # samples that a general solver may be asked about
 HEADER = ("instance", "engine", "gap asked", "gap reached", "objective", "nodes", "seconds")
 
 
@@ -200,6 +202,13 @@ def main() -> None:
     )
     parser.add_argument("--time-limit", type=float, default=60.0, metavar="SECONDS", help="for each row")
     parser.add_argument("--engine", default="auto", help="see: certmix engines")
+    parser.add_argument(
+        "--also",
+        nargs="+",
+        default=[],
+        metavar="ENGINE",
+        help=f"run these as well, for example miqp minlp, on rows of up to {FEW} samples",
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--large", action="store_true", help="also instances of 10^5 and 10^6 samples")
     parser.add_argument("--high", action="store_true", help="also instances of many dimensions")
@@ -221,6 +230,9 @@ def main() -> None:
     print(line(["---"] * 2 + ["---:"] * (len(HEADER) - 2)), flush=True)
     for row in rows:
         print(line(run(row, arguments.engine, arguments.time_limit, arguments.seed)), flush=True)
+        for engine in arguments.also if row.make().n_samples <= FEW else ():
+            other = replace(row, engine=engine)
+            print(line(run(other, engine, arguments.time_limit, arguments.seed)), flush=True)
     print(f"\nCalibration: {before:.3f} s before, {calibration():.3f} s after.")
 
 
