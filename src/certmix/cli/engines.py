@@ -23,7 +23,8 @@ def engines_command() -> None:
     for name in NAMES[1:]:
         found = engine(name)
         about = (type(found).__doc__ or "").strip().split("\n\n")[0]
-        table.add_row(name, "yes" if found.certified else "no", f"{about} Honours {honoured(found)}.")
+        proves = "no" if not found.certified else "attested" if getattr(found, "attested", False) else "yes"
+        table.add_row(name, proves, f"{about} Honours {honoured(found)}.")
     Console(width=110, highlight=False, markup=False).print(table)
 
 
