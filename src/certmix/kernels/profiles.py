@@ -23,7 +23,7 @@ def add_component(table, cost):
 
 
 @njit(nogil=True)
-def profile(costs, count, alone, best):
+def profile(costs, count, alone):
     """Cheapest sizes for pools of components that add up to n.
 
     Parameters
@@ -31,7 +31,6 @@ def profile(costs, count, alone, best):
     costs : (P, n + 1), cost of each size for a component of every pool (infinite where it is excluded)
     count : (P,), number of components in every pool
     alone : (P, n + 1), written: the least total of all *other* components when one of the pool has size m
-    best : (n + 1,), scratch
 
     Returns
     -------

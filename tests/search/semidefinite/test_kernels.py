@@ -280,7 +280,7 @@ def test_profile(seed: int) -> None:
     n, count = int(rng.integers(3, 9)), rng.integers(1, 3, int(rng.integers(1, 3)))
     costs = np.where(rng.random((len(count), n + 1)) < 0.3, np.inf, rng.normal(size=(len(count), n + 1)))
     alone = np.empty_like(costs)
-    total = profile(costs, count, alone, np.empty(n + 1))
+    total = profile(costs, count, alone)
     pool = np.repeat(np.arange(len(count)), count)
     best, others = np.inf, np.full_like(costs, np.inf)
     for sizes in itertools.product(range(n + 1), repeat=len(pool)):

@@ -90,7 +90,7 @@ def prove(method: Method, constant: float, error: float, terms: int) -> Proof:
         costs[b.pool, sizes] = level[i] + pools[b.pool].entropy[sizes] - b.slope * sizes
     alone = np.empty_like(costs)
     counts = np.array([p.count for p in pools], dtype=np.int64)
-    total = profile(costs, counts, alone, np.empty(n + 1))
+    total = profile(costs, counts, alone)
     largest = max(float(np.abs(c[np.isfinite(c)]).max(initial=0.0)) for c in costs)
     largest += max(
         abs(b.slope) * n + float(np.abs(pools[b.pool].entropy[pools[b.pool].sizes]).max()) for b in blocks
