@@ -25,7 +25,7 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Twenty thousand random problems against exhaustive enumeration; some hours on two cores (SOUNDNESS_ARGS="--count 1000").
+# A hundred thousand random problems against exhaustive enumeration; over an hour on two cores (SOUNDNESS_ARGS="--count 1000").
 soundness: $(VENV)/.installed
 	$(BIN)/python tests/soundness.py $(SOUNDNESS_ARGS)
 

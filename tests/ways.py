@@ -1,0 +1,308 @@
+"""The ways in which the soundness program solves a problem: every engine, and the bare loop with every bound.
+
+A problem is solved in a few ways only, drawn at random: the cheap ones often, the slow ones seldom, so that over many
+problems every way is taken thousands of times (the models for SCIP a few hundred times). Every way draws its gaps,
+starts and limits from its own generator, so that a run depends on nothing but the seed of the problem.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from certmix.engines import engine, why_not
+from certmix.errors import InfeasibleError
+from certmix.ledger import Ledger
+from certmix.options import BRANCHING, LOGARITHMS, Options
+from certmix.presolve.instance import Instance, reduce
+from certmix.problem import Problem, is_feasible
+from certmix.search.bounds import pricer
+from certmix.search.bounds.base import Bound
+from certmix.search.bounds.dual import DualBound
+from certmix.search.bounds.interval import IntervalBound
+from certmix.search.bounds.line import LineBound, applies
+from certmix.search.bounds.relaxation import RelaxationBound
+from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
+from certmix.search.branching import branching_rule
+from certmix.search.loop import search
+from certmix.search.stopping import stop_reason
+from certmix.solving import solve
+from certmix.status import Termination, decide
+from claims import Claim, Truth
+
+GAPS = (1e-9, 1e-6, 1e-4, 1e-2, 0.2)
+MakeBound = Callable[[Instance, Ledger, Options], Bound]
+
+
+# -- runs --------------------------------------------------------------------------------------------------------
+def by_engine(problem: Problem, name: str, options: Options) -> Claim:
+    """A run through the front door."""
+    start = time.perf_counter()
+    result = solve(
+        problem,
+        name,
+        gap=options.gap,
+        absolute_gap=options.absolute_gap,
+        time_limit=options.time_limit,
+        node_limit=options.node_limit,
+        threads=options.threads,
+        seed=options.seed,
+        restarts=options.restarts,
+        start=options.start,
+        branching=options.branching,
+        logarithm=options.logarithm,
+        breakpoints=options.breakpoints,
+        adaptive=options.adaptive,
+        warm_start=options.warm_start,
+    )
+    used = engine(result.engine)
+    return Claim(
+        name,
+        result.objective,
+        result.lower_bound,
+        result.labels,
+        result.status,
+        result.termination,
+        result.trace,
+        options,
+        time.perf_counter() - start,
+        certified=used.certified,
+        attested=getattr(used, "attested", False),
+    )
+
+
+def by_loop(way: str, problem: Problem, make_bound: MakeBound, options: Options) -> Claim:
+    """The bare loop: no first incumbent but the one given, so the bound has to do all the work."""
+    instance = reduce(problem)
+    ledger = Ledger(problem, options.tolerances)
+    if options.start is not None:
+        ledger.offer(options.start, "start")
+    reason = search(make_bound(instance, ledger, options), ledger, options)
+    infeasible = reason is Termination.EXHAUSTED and ledger.incumbent is None
+    return Claim(
+        way,
+        ledger.upper,
+        ledger.bound,
+        None if ledger.incumbent is None else ledger.incumbent.labels,
+        decide(ledger.upper, ledger.bound, options.tolerances, infeasible=infeasible),
+        reason,
+        tuple(ledger.trace),
+        options,
+        ledger.seconds,
+    )
+
+
+# -- bounds, as the engines set them up --------------------------------------------------------------------------
+def interval_bound(instance: Instance, ledger: Ledger, options: Options) -> Bound:
+    return IntervalBound(instance)
+
+
+def line_bound(instance: Instance, ledger: Ledger, options: Options) -> Bound:
+    return LineBound(instance)
+
+
+def dual_bound(instance: Instance, ledger: Ledger, options: Options, *, fewest: int) -> Bound:
+    """The dual bound with multipliers at every node that has so many open groups."""
+    assert ledger.incumbent is not None
+    return DualBound(
+        instance,
+        ledger.incumbent.labels,
+        allowed=options.tolerances.allowed(ledger.upper),
+        seed=options.seed,
+        fewest=fewest,
+        should_stop=lambda: stop_reason(ledger, options) is not None,
+        on_root_bound=ledger.raise_bound,
+    )
+
+
+def semidefinite_bound(instance: Instance, ledger: Ledger, options: Options) -> Bound:
+    """The semidefinite bound from whatever incumbent there is."""
+    return SemidefiniteBound(
+        instance,
+        None if ledger.incumbent is None else ledger.incumbent.labels,
+        should_stop=lambda: stop_reason(ledger, options) is not None,
+        on_root_bound=ledger.raise_bound,
+    )
+
+
+def relaxation_bound(instance: Instance, ledger: Ledger, options: Options) -> Bound:
+    return RelaxationBound(instance, branching_rule(options.branching))
+
+
+# -- one draw ----------------------------------------------------------------------------------------------------
+def poor_labels(problem: Problem, truth: Truth, rng: np.random.Generator) -> np.ndarray | None:
+    """Some feasible labels, seldom good; the optimal ones when random tries find none."""
+    for _ in range(200):
+        labels = rng.integers(problem.n_components, size=problem.n_samples)
+        if is_feasible(problem, labels):
+            try:
+                value = problem.objective.best(labels).value
+            except InfeasibleError:
+                continue
+            if math.isfinite(value):
+                return labels
+    return truth.labels
+
+
+@dataclass
+class Draw:
+    """What a way chooses at random: gaps, starts, limits."""
+
+    problem: Problem
+    truth: Truth
+    rng: np.random.Generator
+    seconds: float
+
+    def chance(self, probability: float) -> bool:
+        return bool(self.rng.random() < probability)
+
+    def poor(self) -> np.ndarray | None:
+        return None if self.truth.infeasible else poor_labels(self.problem, self.truth, self.rng)
+
+    def start(self, *, none: float = 0.5, best: float = 0.1) -> np.ndarray | None:
+        """No start, the optimum, or a poor clustering."""
+        number = self.rng.random()
+        return None if number < none else self.truth.labels if number < none + best else self.poor()
+
+    def few_nodes(self, probability: float) -> int | None:
+        return int(self.rng.integers(0, 12)) if self.chance(probability) else None
+
+    def options(self, **given: Any) -> Options:
+        rng = self.rng
+        given.setdefault("node_limit", None)
+        given.setdefault("start", None)
+        if self.chance(0.1):  # the absolute gap decides
+            given |= {"gap": 0.0, "absolute_gap": float(rng.choice([1e-6, 1e-2, 1.0]))}
+        else:
+            given |= {"gap": float(rng.choice(GAPS))}
+        return Options(
+            time_limit=self.seconds,
+            seed=int(rng.integers(100)),
+            threads=2 if self.chance(0.02) else 1,
+            restarts=int(rng.choice([1, 1, 1, 2, 3])),
+            **given,
+        )
+
+    def branching(self) -> str:
+        return str(self.rng.choice(BRANCHING))
+
+
+# -- the ways ----------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Way:
+    """One way of solving: how often it is taken where it applies, and how."""
+
+    name: str
+    often: float
+    run: Callable[[Draw], Claim]
+    applies: Callable[[Problem, Truth], bool]
+
+
+def _engine(name: str, often: float, *, limited: float = 0.15) -> Way:
+    def run(draw: Draw) -> Claim:
+        given = {"start": draw.start(), "node_limit": draw.few_nodes(limited)}
+        if name == "bnb":
+            given["branching"] = draw.branching()
+        return by_engine(draw.problem, name, draw.options(**given))
+
+    return Way(name, often, run, lambda problem, _: why_not(engine(name), problem) is None)
+
+
+def _model(name: str, often: float) -> Way:
+    """The models for SCIP: bounds attested, and compared with the truth like all others."""
+
+    def run(draw: Draw) -> Claim:
+        rng = draw.rng
+        given = {
+            "start": draw.start(),
+            "logarithm": str(rng.choice(LOGARITHMS)),
+            "breakpoints": int(rng.integers(2, 12)),
+            "adaptive": draw.chance(0.7),
+            "warm_start": draw.chance(0.7),
+        }
+        return by_engine(draw.problem, name, draw.options(**given))
+
+    return Way(name, often, run, lambda problem, _: why_not(engine(name), problem) is None)
+
+
+def _auto(draw: Draw) -> Claim:
+    return by_engine(draw.problem, "auto", draw.options(start=draw.start()))
+
+
+def _loop(name: str, often: float, make: MakeBound, applies: Callable[[Problem, Truth], bool]) -> Way:
+    def run(draw: Draw) -> Claim:
+        given: dict[str, Any] = {"start": draw.start(none=0.35, best=0.3), "node_limit": draw.few_nodes(0.3)}
+        if make is relaxation_bound:
+            given["branching"] = draw.branching()
+        return by_loop(name, draw.problem, make, draw.options(**given))
+
+    return Way(name, often, run, applies)
+
+
+def _dual_loop(name: str, often: float, cells_from: int) -> Way:
+    """Multipliers at every node; with ``cells_from`` 1 the cells that are meant for thousands of groups as well."""
+
+    def run(draw: Draw) -> Claim:
+        start = draw.truth.labels if draw.chance(0.5) else draw.poor()
+        options = draw.options(start=start, node_limit=40 if draw.chance(0.3) else draw.few_nodes(1.0))
+        fewest = int(draw.rng.choice([1, 2, 4]))
+
+        def make(instance: Instance, ledger: Ledger, given: Options) -> Bound:
+            return dual_bound(instance, ledger, given, fewest=fewest)
+
+        with mock.patch.object(pricer, "CELLS_FROM", cells_from):
+            return by_loop(name, draw.problem, make, options)
+
+    return Way(name, often, run, lambda _, truth: not truth.infeasible)
+
+
+def _always(problem: Problem, truth: Truth) -> bool:
+    return True
+
+
+def _taken_by(name: str) -> Callable[[Problem, Truth], bool]:
+    return lambda problem, _: why_not(engine(name), problem) is None
+
+
+WAYS = (
+    _loop("interval loop", 0.55, interval_bound, _always),
+    _loop("line loop", 1.0, line_bound, lambda problem, _: applies(problem) is None),
+    _engine("dynamic", 1.0),
+    _engine("interval", 0.25),
+    _engine("dual", 0.2),
+    Way("auto", 0.1, _auto, _always),
+    _dual_loop("dual loop", 0.06, pricer.CELLS_FROM),
+    _dual_loop("dual loop, cells", 0.04, 1),
+    _engine("sdp", 0.06),
+    _loop("sdp loop", 0.15, semidefinite_bound, _taken_by("sdp")),
+    _engine("bnb", 0.04),
+    _loop("bnb loop", 0.1, relaxation_bound, _taken_by("bnb")),
+    _model("minlp", 0.003),
+    _model("miqp", 0.003),
+    _engine("hard-em", 0.04, limited=0.0),
+    _engine("kmeans", 0.02, limited=0.0),
+    _engine("em", 0.01, limited=0.0),
+    _engine("variational", 0.02, limited=0.0),
+    _engine("slsqp", 0.003, limited=0.0),
+    _engine("annealing", 0.003, limited=0.0),
+)
+NAMES = tuple(way.name for way in WAYS)
+
+
+def drawn_ways(
+    seed: int, problem: Problem, truth: Truth, seconds: float, only: frozenset[str] | None = None
+) -> Iterator[tuple[str, Callable[[], Claim]]]:
+    """The ways in which the problem of a seed is solved: those drawn for it, or all of the given names."""
+    numbers = np.random.default_rng([seed, 21]).random(len(WAYS))
+    for index, way in enumerate(WAYS):
+        if numbers[index] >= way.often if only is None else way.name not in only:
+            continue
+        if way.applies(problem, truth):
+            draw = Draw(problem, truth, np.random.default_rng([seed, 22, index]), seconds)
+            yield way.name, lambda way=way, draw=draw: way.run(draw)
