@@ -9,17 +9,9 @@ import pytest
 
 from brute_force import Clusterings, Node, node_around, wide_node
 from certmix.kernels.arrays import Arrays, instance_arrays
-from certmix.kernels.interval import (
-    CLOSED,
-    DECIDED,
-    bound_node,
-    box_distances,
-    chord,
-    contract_means,
-    drop_dominated,
-    explore_node,
-    order_components,
-)
+from certmix.kernels.contraction import box_distances, contract_means, drop_dominated, order_components
+from certmix.kernels.interval import CLOSED, DECIDED, bound_node, chord, explore_node
+from certmix.kernels.settled import rest_of, sorted_rest, unsettled
 from certmix.presolve.instance import reduce
 from certmix.problem import Label, MustLink, Problem
 from certmix.problem.features import Feature
@@ -105,6 +97,12 @@ def test_box_distances_are_those_of_the_nearest_and_farthest_point() -> None:
         assert far == pytest.approx(((x - corners) ** 2).sum(axis=1).max())
 
 
+def contracted(node: Node, arrays: Arrays) -> bool:
+    rest = rest_of(node.mask, arrays)
+    ordered = sorted_rest(node.mask, arrays, rest)
+    return bool(contract_means(node.lo, node.hi, node.a, node.b, node.mask, arrays, rest, ordered))
+
+
 # -- contraction -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("block", range(2))
 def test_contracted_boxes_hold_every_reachable_mean(block: int) -> None:
@@ -113,7 +111,7 @@ def test_contracted_boxes_hold_every_reachable_mean(block: int) -> None:
         rng = np.random.default_rng(seed)
         for node in random_nodes(rng, found):
             before = found.inside(node)
-            alive = contract_means(node.lo, node.hi, node.a, node.b, node.mask, found.arrays)
+            alive = contracted(node, found.arrays)
             assert alive or not before.any(), seed
             assert np.all(found.inside(node)[before]), seed
 
@@ -125,7 +123,7 @@ def test_contraction_is_exact_on_a_line() -> None:
     arrays = instance_arrays(instance)
     node = wide_node(instance, arrays)
     node.a[0] = 2.0
-    assert contract_means(node.lo, node.hi, node.a, node.b, node.mask, arrays)
+    assert contracted(node, arrays)
     centre = problem.data.mean()
     assert node.lo[0, 0] + centre == pytest.approx(1.0)
     assert node.hi[0, 0] + centre == pytest.approx(6.0)
@@ -165,7 +163,8 @@ def test_dominance_never_drops_a_clustering_that_no_exchange_improves(
             node = node_around(rng, found, int(row))
             before = found.inside(node) & stable
             candidates = node.candidates(found.instance.n_components).sum()
-            drop_dominated(node.lo, node.hi, node.a, node.b, node.mask, found.arrays)
+            rest = rest_of(node.mask, found.arrays)
+            drop_dominated(node.lo, node.hi, node.a, node.b, node.mask, found.arrays, rest)
             dropped += candidates - node.candidates(found.instance.n_components).sum()
             assert np.all(found.inside(node)[before]), seed
     assert dropped > 40, "dominance has something to say"
@@ -179,7 +178,8 @@ def test_dominance_spares_a_cluster_of_one() -> None:
     found = Clusterings(instance, instance_arrays(instance))
     best = found.feasible & (found.objective <= found.objective.min() + 1e-9)
     node = wide_node(instance, found.arrays)
-    drop_dominated(node.lo, node.hi, node.a, node.b, node.mask, found.arrays)
+    rest = rest_of(node.mask, found.arrays)
+    drop_dominated(node.lo, node.hi, node.a, node.b, node.mask, found.arrays, rest)
     assert np.all(found.inside(node)[best])
 
 
@@ -223,7 +223,9 @@ def numpy_bound(node: Node, found: Clusterings) -> float:
 def bound_of(node: Node, arrays: Arrays, cutoff: float = np.inf) -> float:
     K, d = node.lo.shape
     centre, share = np.empty((K, d)), np.empty((K, d + 1))
-    return float(bound_node(node.lo, node.hi, node.a, node.b, node.mask, cutoff, arrays, centre, share)[0])
+    rest = rest_of(node.mask, arrays)
+    columns = (node.lo, node.hi, node.a, node.b, node.mask, cutoff, arrays, rest, centre, share)
+    return float(bound_node(*columns)[0])
 
 
 def test_bound_equals_its_formula() -> None:
@@ -302,8 +304,9 @@ def test_explored_node_keeps_every_clustering_worth_keeping(block: int) -> None:
             cutoff = float(found.cost[row] + rng.choice([np.inf, 1e-3, 1.0, 0.0, -1.0]))
             K, d = node.lo.shape
             centre, share = np.empty((K, d)), np.empty((K, d + 1))
+            rest = unsettled(found.arrays)
             state, bound, *_ = explore_node(
-                node.lo, node.hi, node.a, node.b, node.mask, cutoff, found.arrays, centre, share
+                node.lo, node.hi, node.a, node.b, node.mask, cutoff, found.arrays, rest, centre, share
             )
             states.add(state)
             good = inside & (found.cost < cutoff - 1e-9 * (1.0 + abs(cutoff)))

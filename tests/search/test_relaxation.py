@@ -13,8 +13,10 @@ import pytest
 import certmix
 from brute_force import Clusterings, Node, node_around, wide_node
 from certmix.kernels.arrays import instance_arrays
-from certmix.kernels.interval import bound_node, contract_means
+from certmix.kernels.contraction import contract_means
+from certmix.kernels.interval import bound_node
 from certmix.kernels.propagation import propagate
+from certmix.kernels.settled import rest_of, sorted_rest
 from certmix.options import BRANCHING
 from certmix.presolve.instance import reduce
 from certmix.problem import CannotLink, Covering, Packing, Problem
@@ -167,7 +169,9 @@ def test_what_is_tightened_away_reaches_the_cutoff() -> None:
         domain = as_domain(node)
         if not found.inside(node).any() or np.all(domain.candidates.sum(axis=1) == 1):
             continue
-        contract_means(domain.lo, domain.hi, domain.a, domain.b, domain.mask, found.arrays)
+        rest = rest_of(domain.mask, found.arrays)
+        ordered = sorted_rest(domain.mask, found.arrays, rest)
+        contract_means(domain.lo, domain.hi, domain.a, domain.b, domain.mask, found.arrays, rest, ordered)
         node.lo, node.hi = domain.lo.copy(), domain.hi.copy()
         inside = found.inside(node) & found.feasible
         if not inside.any():
@@ -204,6 +208,7 @@ def test_relaxation_is_no_weaker_than_the_interval_bound() -> None:
             node.mask,
             math.inf,
             found.arrays,
+            rest_of(node.mask, found.arrays),
             np.empty((K, d)),
             np.empty((K, d + 1)),
         )[0]

@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from certmix.kernels.compiled import njit
-from certmix.kernels.interval import EPS, SLACK, chord
+from certmix.kernels.contraction import EPS, SLACK
+from certmix.kernels.interval import chord
 from certmix.kernels.splitting import variation
 
 LEAF = 8

@@ -13,11 +13,18 @@ from __future__ import annotations
 import numpy as np
 
 from certmix.kernels.compiled import njit
-from certmix.kernels.propagation import propagate, single
+from certmix.kernels.contraction import (
+    EPS,
+    SLACK,
+    box_distances,
+    contract_means,
+    drop_dominated,
+    order_components,
+)
+from certmix.kernels.propagation import propagate_rest, single
+from certmix.kernels.settled import Rest, settle, sorted_rest
 from certmix.kernels.splitting import SPLIT_GROUP, where_to_split
 
-EPS = 2.220446049250313e-16
-SLACK = 1e-12
 OPEN, CLOSED, DECIDED = 0, 1, 2
 
 
@@ -44,176 +51,6 @@ def chord(entropy, concave, a, b):
 
 
 @njit()
-def contract_means(lo, hi, a, b, mask, arrays):
-    """Intersect every box with the means that its certain members plus some of its candidates can have.
-
-    The smallest mean along a coordinate is reached by adding candidates in increasing order while they lie below the
-    running mean or are needed to make up the smallest size. Returns False when a box becomes empty.
-    """
-    K, d = lo.shape
-    N = mask.shape[0]
-    widen = 4.0 * (N + 16) * EPS * arrays.largest
-    for k in range(K):
-        if b[k] <= 0:
-            continue
-        bit = np.int64(1) << k
-        c = arrays.system[k]
-        sure = 0.0
-        for g in range(N):
-            if mask[g] == bit:
-                sure += arrays.weight[g]
-        for j in range(d):
-            fixed_sum = 0.0
-            for g in range(N):
-                if mask[g] == bit:
-                    fixed_sum += arrays.weight[g] * arrays.points[c, g, j]
-            prior = arrays.gamma[k, j]
-            prior_sum = prior * arrays.prior_mean[k, j]
-            order = arrays.order[c, j]
-            for side in range(2):
-                members = sure
-                total = fixed_sum + prior_sum
-                for step in range(N):
-                    g = order[step] if side == 0 else order[N - 1 - step]
-                    if not mask[g] & bit or mask[g] == bit:
-                        continue
-                    x = arrays.points[c, g, j]
-                    w = min(arrays.weight[g], b[k] - members)
-                    if w <= 0:
-                        break
-                    if members + prior > 0:
-                        mean = total / (members + prior)
-                        if members >= a[k] and ((side == 0 and x >= mean) or (side == 1 and x <= mean)):
-                            break
-                        if members < a[k] and ((side == 0 and x >= mean) or (side == 1 and x <= mean)):
-                            w = min(w, a[k] - members)
-                    elif members >= a[k]:
-                        w = min(w, 1.0)
-                    members += w
-                    total += w * x
-                if members + prior <= 0:
-                    continue
-                mean = total / (members + prior)
-                mean = min(max(mean, arrays.box_lower[k, j]), arrays.box_upper[k, j])
-                if side == 0:
-                    lo[k, j] = max(lo[k, j], mean - widen)
-                else:
-                    hi[k, j] = min(hi[k, j], mean + widen)
-            if lo[k, j] > hi[k, j]:
-                return False
-    return True
-
-
-@njit()
-def order_components(lo, hi, b, arrays):
-    """Interchangeable components may be numbered by increasing mean along one coordinate."""
-    K = lo.shape[0]
-    j = arrays.axis
-    for k in range(K):
-        for m in range(k + 1, K):
-            if arrays.classes[k] == arrays.classes[m] and b[k] > 0 and b[m] > 0:
-                lo[m, j] = max(lo[m, j], lo[k, j])
-                break
-    for m in range(K - 1, -1, -1):
-        for k in range(m - 1, -1, -1):
-            if arrays.classes[k] == arrays.classes[m] and b[k] > 0 and b[m] > 0:
-                hi[k, j] = min(hi[k, j], hi[m, j])
-                break
-    for k in range(K):
-        if lo[k, j] > hi[k, j]:
-            return False
-    return True
-
-
-@njit()
-def box_distances(x, lo, hi):
-    """Squared distances from a point to the nearest and the farthest point of a box."""
-    near = 0.0
-    far = 0.0
-    for j in range(x.shape[0]):
-        below = lo[j] - x[j]
-        above = x[j] - hi[j]
-        out = max(below, above, 0.0)
-        near += out * out
-        reach = max(hi[j] - x[j], x[j] - lo[j])
-        far += reach * reach
-    return near, far
-
-
-@njit()
-def drop_dominated(lo, hi, a, b, mask, arrays):
-    """Drop k from g's candidates when moving g out of k would surely pay (Hartigan's exchange).
-
-    In an optimal clustering no single move to another allowed component pays, provided that the move keeps every
-    constraint: so only groups outside all coupling constraints are looked at, the component left must keep its smallest
-    size and the one joined its largest. Valid only where the instance's cost is the exact objective.
-    """
-    K = lo.shape[0]
-    N = mask.shape[0]
-    gain = np.empty(K)  # least saving from leaving k
-    price = np.empty(K)  # most that joining k can cost
-    inside = np.empty(K, dtype=np.bool_)
-    n = arrays.entropy.shape[1] - 1
-    for g in range(N):
-        if single(mask[g]) or not arrays.movable[g]:
-            continue
-        w = arrays.weight[g]
-        iw = int(w)
-        cheapest = np.inf
-        second = np.inf
-        best = -1
-        for k in range(K):
-            bit = np.int64(1) << k
-            if not mask[g] & bit:
-                continue
-            c = arrays.system[k]
-            near, far = box_distances(arrays.points[c, g], lo[k], hi[k])
-            inside[k] = near <= 1e-9 * (1.0 + far)
-            gain[k] = -np.inf
-            price[k] = np.inf
-            if not arrays.concave[k]:
-                continue
-            ib = int(b[k])
-            ia = int(a[k])
-            if ib - iw >= 0:
-                factor = 1.0
-                if arrays.plain_means and ib > iw:
-                    factor = ib / (ib - w)
-                gain[k] = factor * 0.5 * w * near + arrays.entropy[k, ib] - arrays.entropy[k, ib - iw]
-                gain[k] += arrays.scatter[c, g]
-            if arrays.size_upper[k] >= n or b[k] + w <= arrays.size_upper[k]:
-                factor = 1.0
-                if arrays.plain_means:
-                    factor = ib / (ib + w)
-                from_size = min(ia, n - iw)
-                price[k] = (
-                    factor * 0.5 * w * far + arrays.entropy[k, from_size + iw] - arrays.entropy[k, from_size]
-                )
-                price[k] += arrays.scatter[c, g]
-            if price[k] < cheapest:
-                second = cheapest
-                cheapest = price[k]
-                best = k
-            elif price[k] < second:
-                second = price[k]
-        for k in range(K):
-            bit = np.int64(1) << k
-            if not mask[g] & bit:
-                continue
-            alternative = second if k == best else cheapest
-            if not np.isfinite(alternative) or not gain[k] > alternative + SLACK * (
-                1 + abs(gain[k]) + abs(alternative)
-            ):
-                continue
-            keeps_size = a[k] - w >= arrays.size_lower[k]
-            # A component of one group has its mean at that group, so outside the box this cannot be the case.
-            not_alone = arrays.size_lower[k] <= 1 and arrays.plain_means and not inside[k]
-            if keeps_size or not_alone:
-                mask[g] &= ~bit
-    return True
-
-
-@njit()
 def _quadratic(weight, total, lo, hi):
     """Minimise ``weight/2 x^2 - total x`` over an interval: (value, minimiser)."""
     if weight > 0:
@@ -225,10 +62,11 @@ def _quadratic(weight, total, lo, hi):
 
 
 @njit()
-def bound_node(lo, hi, a, b, mask, cutoff, arrays, centre, share):
+def bound_node(lo, hi, a, b, mask, cutoff, arrays, rest, centre, share):
     """Bound a node, tighten its boxes and candidate sets against the cutoff, and say where the bound loses most.
 
-    Returns ``(bound, split kind, component, coordinate or group, split value)``. ``centre`` receives the minimiser.
+    Every decided group must be settled. Returns ``(bound, split kind, component, coordinate or group, split value)``;
+    ``centre`` receives the minimiser.
     """
     K, d = lo.shape
     N = mask.shape[0]
@@ -250,33 +88,21 @@ def bound_node(lo, hi, a, b, mask, cutoff, arrays, centre, share):
             half = 0.5 * arrays.gamma[k, j] * arrays.prior_mean[k, j] ** 2
             constant += half
             magnitude += half
-    n_open = 0
-    for g in range(N):
-        if not single(mask[g]):
-            n_open += 1
-    opened = np.empty(n_open, dtype=np.int64)
+    for k in range(K):
+        weight[k] = rest.weight[k]
+        for j in range(d):
+            total[k, j] += rest.points[k, j]
+        constant += rest.cost[k] + rest.weight[k] * beta[k]
+        magnitude += rest.cost[k] + abs(rest.weight[k] * beta[k])
+    n_open = rest.left[0]
+    opened = rest.groups[:n_open].copy()
     favourite = np.empty(n_open, dtype=np.int64)
     rival = np.empty(n_open, dtype=np.int64)
     theta = np.empty(n_open)
     floor = np.empty(n_open)
-    u = 0
-    for g in range(N):
+    for u in range(n_open):
+        g = opened[u]
         w = arrays.weight[g]
-        if single(mask[g]):
-            k = 0
-            while not mask[g] & (np.int64(1) << k):
-                k += 1
-            c = arrays.system[k]
-            square = 0.0
-            for j in range(d):
-                x = arrays.points[c, g, j]
-                total[k, j] += w * x
-                square += x * x
-            weight[k] += w
-            part = 0.5 * w * square + arrays.scatter[c, g]
-            constant += part + w * beta[k]
-            magnitude += part + abs(w * beta[k])
-            continue
         best = -1
         second = -1
         low = np.inf
@@ -301,7 +127,6 @@ def bound_node(lo, hi, a, b, mask, cutoff, arrays, centre, share):
         t = 1.0
         if high > next_low:
             t = max(0.0, (next_low - low) / (high - low)) * (1.0 - SLACK)
-        opened[u] = g
         favourite[u] = best
         rival[u] = second
         theta[u] = t
@@ -318,7 +143,6 @@ def bound_node(lo, hi, a, b, mask, cutoff, arrays, centre, share):
         magnitude += t * (0.5 * w * square + abs(w * beta[best]) + arrays.scatter[c, g]) + (1.0 - t) * abs(
             low
         )
-        u += 1
     for k in range(K):
         for j in range(d):
             found, x = _quadratic(weight[k] + arrays.gamma[k, j], total[k, j], lo[k, j], hi[k, j])
@@ -329,18 +153,18 @@ def bound_node(lo, hi, a, b, mask, cutoff, arrays, centre, share):
     bound = constant - error
     for k in range(K):
         bound += value[k]
-    rest = cutoff - bound
-    if not rest > 0:
+    gap = cutoff - bound
+    if not gap > 0:
         return bound, OPEN, 0, 0, 0.0
     # Boxes: moving one coordinate of one mean away from the minimiser costs weight/2 times the squared distance.
-    if np.isfinite(rest):
+    if np.isfinite(gap):
         for k in range(K):
             for j in range(d):
                 full = weight[k] + arrays.gamma[k, j]
                 if full <= 0:
                     continue
                 bar = total[k, j] / full
-                reach = np.sqrt(2.0 * rest / full + (centre[k, j] - bar) ** 2) * (1.0 + 1e-9)
+                reach = np.sqrt(2.0 * gap / full + (centre[k, j] - bar) ** 2) * (1.0 + 1e-9)
                 reach += 4.0 * (N + 16) * EPS * arrays.largest
                 lo[k, j] = max(lo[k, j], bar - reach)
                 hi[k, j] = min(hi[k, j], bar + reach)
@@ -370,6 +194,7 @@ def bound_node(lo, hi, a, b, mask, cutoff, arrays, centre, share):
         b,
         mask,
         arrays,
+        rest,
         centre,
         beta,
         alpha,
@@ -440,7 +265,7 @@ def _width(lo, hi, a, b, mask):
 
 
 @njit()
-def explore_node(lo, hi, a, b, mask, cutoff, arrays, centre, share):
+def explore_node(lo, hi, a, b, mask, cutoff, arrays, rest, centre, share):
     """Contract and bound one node in place until it stops shrinking.
 
     Returns ``(state, bound, split kind, component, index, value)``.
@@ -449,22 +274,28 @@ def explore_node(lo, hi, a, b, mask, cutoff, arrays, centre, share):
     bound = -np.inf
     kind, which, index, at = SPLIT_GROUP, 0, -1, 0.0
     previous = np.inf
-    for _ in range(8):
-        if not propagate(mask, a, b, n, arrays):
+    ordered = np.empty((0, 0, 0), dtype=np.int64)
+    for turn in range(8):
+        if not propagate_rest(mask, a, b, n, arrays, rest.groups, rest.left[0], rest.weight):
             return CLOSED, np.inf, kind, which, index, at
-        if not contract_means(lo, hi, a, b, mask, arrays):
+        settle(mask, arrays, rest)
+        if turn == 0:
+            ordered = sorted_rest(mask, arrays, rest)
+        if not contract_means(lo, hi, a, b, mask, arrays, rest, ordered):
             return CLOSED, np.inf, kind, which, index, at
         if not order_components(lo, hi, b, arrays):
             return CLOSED, np.inf, kind, which, index, at
-        drop_dominated(lo, hi, a, b, mask, arrays)
-        if not propagate(mask, a, b, n, arrays):
+        drop_dominated(lo, hi, a, b, mask, arrays, rest)
+        if not propagate_rest(mask, a, b, n, arrays, rest.groups, rest.left[0], rest.weight):
             return CLOSED, np.inf, kind, which, index, at
-        found, kind, which, index, at = bound_node(lo, hi, a, b, mask, cutoff, arrays, centre, share)
+        settle(mask, arrays, rest)
+        found, kind, which, index, at = bound_node(lo, hi, a, b, mask, cutoff, arrays, rest, centre, share)
         bound = max(bound, found)
         if bound >= cutoff:
             return CLOSED, bound, kind, which, index, at
         open_groups = 0
-        for g in range(mask.shape[0]):
+        for u in range(rest.left[0]):
+            g = rest.groups[u]
             if mask[g] == 0:
                 return CLOSED, np.inf, kind, which, index, at
             if not single(mask[g]):
@@ -484,16 +315,42 @@ def explore_node(lo, hi, a, b, mask, cutoff, arrays, centre, share):
 
 @njit(nogil=True)
 def explore_batch(
-    first, last, lo, hi, a, b, mask, cutoff, arrays, state, bound, kind, which, index, at, centre
+    first,
+    last,
+    lo,
+    hi,
+    a,
+    b,
+    mask,
+    cutoff,
+    arrays,
+    groups,
+    start,
+    left,
+    weight,
+    points,
+    cost,
+    state,
+    bound,
+    kind,
+    which,
+    index,
+    at,
+    centre,
 ):
     """Explore nodes ``first .. last - 1`` of a batch; every output is written in the node's own row.
 
-    Holds no interpreter lock, so several threads can work on one batch.
+    ``groups[start[i] : start[i] + left[i]]`` are the groups that are left in node i; ``weight``, ``points`` and
+    ``cost`` are its sums over the others. Holds no interpreter lock, so several threads can work on one batch.
     """
     K, d = lo.shape[1], lo.shape[2]
     share = np.empty((K, d + 1))
     for i in range(first, last):
-        s, f, t, w, x, v = explore_node(lo[i], hi[i], a[i], b[i], mask[i], cutoff, arrays, centre[i], share)
+        mine = groups[start[i] : start[i] + left[i]]
+        rest = Rest(mine, left[i : i + 1], weight[i], points[i], cost[i])
+        s, f, t, w, x, v = explore_node(
+            lo[i], hi[i], a[i], b[i], mask[i], cutoff, arrays, rest, centre[i], share
+        )
         state[i] = s
         bound[i] = max(bound[i], f)
         kind[i] = t

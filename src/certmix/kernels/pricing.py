@@ -20,7 +20,8 @@ from __future__ import annotations
 import numpy as np
 
 from certmix.kernels.compiled import njit
-from certmix.kernels.interval import EPS, SLACK, chord
+from certmix.kernels.contraction import EPS, SLACK
+from certmix.kernels.interval import chord
 from certmix.kernels.sets import set_cost
 from certmix.kernels.splitting import variation
 

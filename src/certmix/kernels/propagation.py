@@ -21,13 +21,23 @@ def propagate(mask, a, b, n, arrays):
     can have, so this is valid under any objective.
     """
     N = mask.shape[0]
+    return propagate_rest(mask, a, b, n, arrays, np.arange(N), N, np.zeros(a.shape[0]))
+
+
+@njit()
+def propagate_rest(mask, a, b, n, arrays, groups, left, settled):
+    """The same where all groups but the first ``left`` of ``groups`` were decided when nothing changed any more.
+
+    ``settled[k]`` is the weight of those in component k.
+    """
     K = a.shape[0]
     sure = np.empty(K)
     possible = np.empty(K)
     changed = True
     while changed:
         changed = False
-        for g in range(N):
+        for u in range(left):
+            g = groups[u]
             if mask[g] == 0:
                 return False
             if not single(mask[g]):
@@ -88,9 +98,10 @@ def propagate(mask, a, b, n, arrays):
         if changed:
             continue
         for k in range(K):
-            sure[k] = 0.0
-            possible[k] = 0.0
-        for g in range(N):
+            sure[k] = settled[k]
+            possible[k] = settled[k]
+        for u in range(left):
+            g = groups[u]
             for k in range(K):
                 bit = np.int64(1) << k
                 if mask[g] & bit:
@@ -124,12 +135,14 @@ def propagate(mask, a, b, n, arrays):
             slack_up = b[k] - sure[k]
             slack_down = possible[k] - a[k]
             largest = 0.0
-            for g in range(N):
+            for u in range(left):
+                g = groups[u]
                 if mask[g] & bit and mask[g] != bit:
                     largest = max(largest, arrays.weight[g])
             if largest <= slack_up and largest <= slack_down:
                 continue
-            for g in range(N):
+            for u in range(left):
+                g = groups[u]
                 if not mask[g] & bit or mask[g] == bit:
                     continue
                 if arrays.weight[g] > slack_up:

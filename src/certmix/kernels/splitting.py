@@ -6,6 +6,7 @@ import numpy as np
 
 from certmix.kernels.compiled import njit
 from certmix.kernels.propagation import single
+from certmix.kernels.settled import component_of
 
 SPLIT_MEAN, SPLIT_SIZE, SPLIT_GROUP = 0, 1, 2
 
@@ -20,6 +21,7 @@ def where_to_split(
     b,
     mask,
     arrays,
+    rest,
     centre,
     beta,
     alpha,
@@ -40,17 +42,16 @@ def where_to_split(
     for k in range(K):
         for j in range(d + 1):
             share[k, j] = 0.0
-    sizes = np.zeros(K)
-    label = np.empty(N, dtype=np.int64)
-    margin = np.full(N, np.inf)
-    for g in range(N):
+    sizes = rest.weight.copy()
+    label = np.empty(N, dtype=np.int64)  # both are written, and read, for the groups in ``opened`` only
+    margin = np.empty(N)
+    for u in range(opened.shape[0]):
+        g = opened[u]
         label[g] = -1
+        margin[g] = np.inf
         if single(mask[g]):
-            k = 0
-            while mask[g] != np.int64(1) << k:
-                k += 1
-            label[g] = k
-            sizes[k] += arrays.weight[g]
+            label[g] = component_of(mask[g])
+            sizes[label[g]] += arrays.weight[g]
     worst_group = -1
     worst_loss = 0.0
     lost = 0.0
@@ -118,7 +119,7 @@ def where_to_split(
                 at = min(max(centre[k, j], lo[k, j] + 0.25 * width), hi[k, j] - 0.25 * width)
     g = -1
     if bound + 0.9 * lost < cutoff:
-        g = _violating_group(label, margin, sizes, a, b, mask, arrays)
+        g = _violating_group(opened, label, margin, sizes, a, b, mask, arrays)
     if g < 0 and (kind == SPLIT_GROUP or worst_loss > 2.0 * best or not bound + 0.9 * lost >= cutoff):
         g = worst_group
         if g < 0:
@@ -147,15 +148,22 @@ def _cost_at(g, k, centre, beta, arrays):
 
 
 @njit()
-def _violating_group(label, margin, sizes, a, b, mask, arrays):
+def _where(g, label, mask):
+    """The component of a group in the labels; decided groups need none."""
+    return component_of(mask[g]) if single(mask[g]) else label[g]
+
+
+@njit()
+def _violating_group(opened, label, margin, sizes, a, b, mask, arrays):
     """An undecided group that takes part in a constraint which the labels break; -1 when they break none."""
     best = -1
     least = np.inf
-    for g in range(label.shape[0]):
+    for u in range(opened.shape[0]):
+        g = opened[u]
         if single(mask[g]):
             continue
         for p in range(arrays.conflict_start[g], arrays.conflict_start[g + 1]):
-            if label[arrays.conflict_with[p]] == label[g] and margin[g] < least:
+            if _where(arrays.conflict_with[p], label, mask) == label[g] and margin[g] < least:
                 least = margin[g]
                 best = g
     if best >= 0:
@@ -164,7 +172,8 @@ def _violating_group(label, margin, sizes, a, b, mask, arrays):
         g = arrays.implications[q, 0]
         then = arrays.implications[q, 1]
         k = arrays.implications[q, 2]
-        if (k < 0 or label[g] == k) and label[g] != label[then]:
+        here = _where(g, label, mask)
+        if (k < 0 or here == k) and here != _where(then, label, mask):
             if not single(mask[g]):
                 return g
             if not single(mask[then]):
@@ -173,7 +182,7 @@ def _violating_group(label, margin, sizes, a, b, mask, arrays):
         k = arrays.count_component[r]
         have = 0.0
         for p in range(arrays.count_start[r], arrays.count_start[r + 1]):
-            if label[arrays.count_group[p]] == k:
+            if _where(arrays.count_group[p], label, mask) == k:
                 have += arrays.count_coefficient[p]
         if arrays.count_low[r] <= have <= arrays.count_high[r]:
             continue
@@ -187,7 +196,8 @@ def _violating_group(label, margin, sizes, a, b, mask, arrays):
     for k in range(a.shape[0]):
         if a[k] <= sizes[k] <= b[k]:
             continue
-        for g in range(label.shape[0]):
+        for u in range(opened.shape[0]):
+            g = opened[u]
             inside = label[g] == k
             if (
                 not single(mask[g])

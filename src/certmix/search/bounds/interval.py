@@ -19,7 +19,11 @@ MOST_COMPONENTS = 62  # candidate sets are bits of a 64-bit number
 
 
 class IntervalBound:
-    """Boxes for all means and intervals for all sizes (design 3.2)."""
+    """Boxes for all means and intervals for all sizes (design 3.2).
+
+    A node keeps which groups are left and sums over the settled ones (see :mod:`certmix.kernels.settled`). A candidate
+    set may be narrowed by anyone; the kernel settles what has become decided.
+    """
 
     def __init__(self, instance: Instance, threads: Threads | None = None) -> None:
         self.instance = instance
@@ -43,6 +47,9 @@ class IntervalBound:
             a[empty] = b[empty] = 0.0
             without = np.bitwise_or.reduce(bits[empty]) if len(empty) else np.int64(0)
             roots.append((a, b, mask & ~without))
+        left = np.empty(len(roots), dtype=object)
+        for i in range(len(roots)):
+            left[i] = np.arange(instance.n_groups, dtype=np.int32)
         return Nodes(
             {
                 "bound": np.full(len(roots), -np.inf),
@@ -51,6 +58,10 @@ class IntervalBound:
                 "a": np.stack([r[0] for r in roots]),
                 "b": np.stack([r[1] for r in roots]),
                 "mask": np.stack([r[2] for r in roots]).astype(self._stored),
+                "left": left,
+                "weight": np.zeros((len(roots), K)),
+                "points": np.zeros((len(roots), K, d)),
+                "cost": np.zeros((len(roots), K)),
                 "kind": np.zeros(len(roots), dtype=np.int64),
                 "which": np.zeros(len(roots), dtype=np.int64),
                 "index": np.zeros(len(roots), dtype=np.int64),
@@ -70,13 +81,19 @@ class IntervalBound:
         mask = f["mask"].astype(np.int64)
         error = self.instance.error
         inner = f["bound"] + error  # the kernel works with the whitened cost
+        count = np.array([len(groups) for groups in f["left"]], dtype=np.int64)
+        start = np.cumsum(count) - count
+        groups = np.concatenate(f["left"])
         columns = (f["lo"], f["hi"], f["a"], f["b"], mask, cutoff + error, self.arrays)
+        settled = (groups, start, count, f["weight"], f["points"], f["cost"])
         results = (state, inner, f["kind"], f["which"], f["index"], f["at"], f["centre"])
-        self.threads.over(B, lambda first, last: explore_batch(first, last, *columns, *results))
+        self.threads.over(B, lambda first, last: explore_batch(first, last, *columns, *settled, *results))
         f["mask"] = mask.astype(self._stored)
+        for i in range(B):
+            f["left"][i] = groups[start[i] : start[i] + count[i]].copy()
         f["bound"] = np.maximum(nodes.bound, inner - error)
         found = []
-        for i in np.flatnonzero(state == DECIDED):
+        for i in np.flatnonzero(state == DECIDED).tolist():
             labels = self._labels(mask[i])
             found.append(labels)
             f["bound"][i] = max(f["bound"][i], self._exact(labels))

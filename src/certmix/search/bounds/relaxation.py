@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from certmix.kernels.arrays import instance_arrays
-from certmix.kernels.interval import contract_means
+from certmix.kernels.contraction import contract_means
 from certmix.kernels.propagation import propagate
+from certmix.kernels.settled import rest_of, sorted_rest
 from certmix.presolve.instance import Instance
 from certmix.search.bounds.base import Explored
 from certmix.search.bounds.interval import IntervalBound
@@ -135,7 +136,10 @@ class RelaxationBound:
                 break
         if not self._sizes_possible(domain):
             return False
-        return bool(contract_means(domain.lo, domain.hi, domain.a, domain.b, domain.mask, self.arrays))
+        mask, arrays = domain.mask, self.arrays
+        rest = rest_of(mask, arrays)
+        ordered = sorted_rest(mask, arrays, rest)
+        return bool(contract_means(domain.lo, domain.hi, domain.a, domain.b, mask, arrays, rest, ordered))
 
     def _sizes_possible(self, domain: Domain) -> bool:
         table = self.instance.entropy

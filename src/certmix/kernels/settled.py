@@ -1,0 +1,97 @@
+"""Groups whose component is decided, as sums: a node of the interval search works on the others only.
+
+A node carries which groups are left, and for every component the weight, the sum and the cost of its settled members.
+Work in the node is then proportional to what is left, however many samples there are.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from certmix.kernels.arrays import Arrays
+from certmix.kernels.compiled import njit
+from certmix.kernels.propagation import single
+
+
+class Rest(NamedTuple):
+    """What is left of a node, and the sums over everything else."""
+
+    groups: np.ndarray  # the first ``left[0]`` are the groups that are not settled, in no order
+    left: np.ndarray  # (1,)
+    weight: np.ndarray  # (K,) of the settled members
+    points: np.ndarray  # (K, d) sum of weight times point, in the component's own coordinates
+    cost: np.ndarray  # (K,) sum of weight/2 |point|^2 + scatter
+
+
+def unsettled(arrays: Arrays) -> Rest:
+    """Nothing is settled yet."""
+    K, d = arrays.gamma.shape
+    N = len(arrays.weight)
+    return Rest(np.arange(N), np.array([N]), np.zeros(K), np.zeros((K, d)), np.zeros(K))
+
+
+def rest_of(mask: np.ndarray, arrays: Arrays) -> Rest:
+    """Everything that is decided, settled."""
+    rest = unsettled(arrays)
+    settle(mask, arrays, rest)
+    return rest
+
+
+@njit()
+def component_of(mask):
+    """The only component of a decided group."""
+    k = 0
+    while mask != np.int64(1) << k:
+        k += 1
+    return k
+
+
+@njit()
+def settle(mask, arrays, rest):
+    """Move the groups that have become decided into the sums."""
+    d = rest.points.shape[1]
+    left = 0
+    for u in range(rest.left[0]):
+        g = rest.groups[u]
+        if not single(mask[g]):
+            rest.groups[left] = g
+            left += 1
+            continue
+        k = component_of(mask[g])
+        c = arrays.system[k]
+        w = arrays.weight[g]
+        square = 0.0
+        for j in range(d):
+            x = arrays.points[c, g, j]
+            rest.points[k, j] += w * x
+            square += x * x
+        rest.weight[k] += w
+        rest.cost[k] += 0.5 * w * square + arrays.scatter[c, g]
+    rest.left[0] = left
+
+
+@njit()
+def sorted_rest(mask, arrays, rest):
+    """(C, d, left): the groups that are left, sorted by every coordinate."""
+    C, N, d = arrays.points.shape
+    left = rest.left[0]
+    order = np.empty((C, d, left), dtype=np.int64)
+    for c in range(C):
+        for j in range(d):
+            if 8 * left > N:  # picking them from the sorted groups is cheaper than sorting
+                u = 0
+                for step in range(N):
+                    g = arrays.order[c, j, step]
+                    if not single(mask[g]):
+                        order[c, j, u] = g
+                        u += 1
+            else:
+                x = np.empty(left)
+                for u in range(left):
+                    x[u] = arrays.points[c, rest.groups[u], j]
+                by = np.argsort(x)
+                for u in range(left):
+                    order[c, j, u] = rest.groups[by[u]]
+    return order
