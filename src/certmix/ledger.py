@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +41,7 @@ class Ledger:
         self.source = ""
         self.bound = -math.inf
         self.certificate = "computed"  # level of the bound's proof; an engine that relies on a solver says so
+        self.record: Any = None  # what an engine leaves for the maker of a certificate; nothing reads it here
         self.nodes = 0
         self.open_nodes = 0
         self.trace: list[TracePoint] = []

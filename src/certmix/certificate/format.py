@@ -1,0 +1,139 @@
+"""The certificate as a pair of files: ``certificate.json`` for what a person reads, ``certificate.npz`` for arrays.
+
+docs/certificates.md describes every entry. No pickle: arrays are plain numbers. The JSON file carries the digest of its
+NPZ file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from certmix.errors import InputError
+from certmix.io.atomic import write_atomically, write_text
+
+FORMAT = "certmix-certificate"
+VERSION = 1
+MOST_BYTES = 2**31  # what the arrays of a certificate may take in memory
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A claim and its proof.
+
+    Attributes
+    ----------
+    document : dict, ready for JSON
+        ``format``, ``version``, ``statement``, ``digests``, ``objective``, ``bound``, ``tolerances``, ``steps``,
+        ``made_by``.
+    arrays : dict of name -> ndarray
+        ``incumbent/labels``, ``incumbent/means``, ``incumbent/weights``, ``tree/parent``, ``tree/kind``,
+        ``tree/args``, and those of the steps.
+    """
+
+    document: Mapping[str, Any]
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def bound(self) -> float:
+        """The lower bound that is claimed."""
+        return float(self.document["bound"])
+
+    @property
+    def objective(self) -> float:
+        """The value of the clustering that the certificate holds."""
+        return float(self.document["objective"])
+
+    def packed(self) -> bytes:
+        """The arrays as an NPZ file."""
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **dict(self.arrays))  # type: ignore[arg-type]
+        return buffer.getvalue()
+
+    def save(self, path: str | Path) -> Path:
+        """Write ``PATH.json`` and ``PATH.npz``; the path of the former."""
+        stem = _stem(path)
+        content = self.packed()
+        entry = {"file": f"{stem.name}.npz", "sha256": hashlib.sha256(content).hexdigest()}
+        target = stem.with_name(stem.name + ".json")
+        write_atomically(stem.with_name(stem.name + ".npz"), content)
+        write_text(target, _dumps({**self.document, "arrays": entry}))
+        return target
+
+    @staticmethod
+    def load(path: str | Path) -> Certificate:
+        """Read what :meth:`save` wrote; a file that is not that is an :class:`InputError`."""
+        stem = _stem(path)
+        source = stem.with_name(stem.name + ".json")
+        document = _read_json(source)
+        entry = document.pop("arrays", None)
+        if not isinstance(entry, dict) or not isinstance(entry.get("sha256"), str):
+            raise InputError(f"{source} does not say which arrays belong to it")
+        return Certificate(document, _read_arrays(stem.with_name(stem.name + ".npz"), entry["sha256"]))
+
+
+def _stem(path: str | Path) -> Path:
+    path = Path(path)
+    if path.is_dir():
+        path = path / "certificate"
+    return path.with_suffix("") if path.suffix in (".json", ".npz") else path
+
+
+def _dumps(document: Mapping[str, Any]) -> str:
+    lines = [f"  {json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in document.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _read_json(source: Path) -> dict[str, Any]:
+    if not source.is_file():
+        raise InputError(f"there is no file {str(source)!r}")
+    try:
+        document = json.loads(source.read_text(encoding="utf-8"), parse_constant=_no_constant)
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{source} cannot be read: it is not JSON ({error})") from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise InputError(f"{source} is not a certificate of certmix")
+    if document.get("version") != VERSION or isinstance(document.get("version"), bool):
+        raise InputError(
+            f"{source} has format version {document.get('version')!r}; this certmix reads version {VERSION}"
+        )
+    return document
+
+
+def _no_constant(text: str) -> float:
+    raise ValueError(f"{text} is not allowed")
+
+
+def _read_arrays(source: Path, sha256: str) -> dict[str, np.ndarray]:
+    if not source.is_file():
+        raise InputError(f"the arrays {source.name} of the certificate are missing")
+    try:
+        content = source.read_bytes()
+        if hashlib.sha256(content).hexdigest() != sha256:
+            raise InputError(f"{source.name} does not belong to its JSON file")
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            if sum(item.file_size for item in archive.infolist()) > MOST_BYTES:
+                raise InputError(f"{source.name} holds more than {MOST_BYTES:,} bytes")
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except InputError:
+        raise
+    except (
+        OSError,
+        ValueError,
+        EOFError,
+        KeyError,
+        TypeError,
+        SyntaxError,
+        MemoryError,
+        zipfile.BadZipFile,
+    ) as e:
+        raise InputError(f"{source.name} cannot be read: {e}") from None

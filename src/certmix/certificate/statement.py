@@ -1,0 +1,62 @@
+"""From a problem to its statement: plain numbers that say everything, in one canonical way."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from certmix.presolve.groups import merged
+from certmix.problem import Problem
+
+
+def state(problem: Problem) -> dict[str, Any]:
+    """The statement of a problem; the same problem always has the same one.
+
+    Rules are sorted and without repetition; must-links are given as links to the first sample of their group, so that
+    it does not matter in which order a user wrote them.
+    """
+    p, rules = problem, problem.rules
+    boxed, prior = p.has_weight_box, p.prior
+    K, d = p.n_components, p.n_features
+    return {
+        "n_samples": p.n_samples,
+        "n_features": d,
+        "n_components": K,
+        "precision": p.covariance.precision.tolist(),
+        "half_log_det": p.covariance.half_log_det.tolist(),
+        "fixed_weights": None if p.fixed_weights is None else p.fixed_weights.tolist(),
+        "weight_lower": p.weight_lower.tolist() if boxed else [0.0] * K,
+        "weight_upper": p.weight_upper.tolist() if boxed else [1.0] * K,
+        "mean_lower": _with_gaps(p.mean_lower),
+        "mean_upper": _with_gaps(p.mean_upper),
+        "alpha": prior.alpha.tolist(),
+        "prior_mean": (prior.mean if prior.on_means else np.zeros((K, d))).tolist(),
+        "prior_precision": prior.precision.tolist() if prior.on_means else None,
+        "estimators": sorted(p.estimators),
+        "allow_empty": p.allow_empty,
+        "together": _together(problem),
+        "apart": _sorted((min(r.i, r.j), max(r.i, r.j)) for r in rules.apart),
+        "implications": _sorted(
+            (r.sample, r.then, r.component) for r in rules.implications if r.component >= 0
+        ),
+        "labels": _sorted((r.sample, r.component) for r in rules.labels),
+        "sizes": _sorted((r.component, r.low, r.high) for r in rules.sizes),
+        "counts": sorted([r.component, r.low, r.high, sorted(map(int, r.samples))] for r in rules.counts),
+    }
+
+
+def _together(problem: Problem) -> list[list[int]]:
+    """Every sample linked to the first of its group. (Implications for every component are must-links.)"""
+    of = merged(problem.rules, problem.n_samples)
+    _, first = np.unique(of, return_index=True)
+    return [[int(first[g]), i] for i, g in enumerate(of.tolist()) if first[g] != i]
+
+
+def _sorted(rows: Any) -> list[list[int]]:
+    return [list(map(int, row)) for row in sorted(set(rows))]
+
+
+def _with_gaps(values: np.ndarray) -> list[list[float | None]]:
+    return [[x if math.isfinite(x) else None for x in row] for row in values.tolist()]

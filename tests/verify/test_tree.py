@@ -1,0 +1,121 @@
+"""Do the leaves cover the root? Trees with one thing wrong with them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from test_root import rooted
+
+from certmix.problem import Problem
+from certmix.verify.domain import Domain
+from certmix.verify.evidence import Evidence, Rejected
+from certmix.verify.root import Root
+from certmix.verify.tree import Walked, walk
+
+
+def settled(root: Root, domain: Domain, evidence: Evidence, target: float) -> float:
+    return target
+
+
+def opened(root: Root, domain: Domain, evidence: Evidence, target: float) -> float:
+    return -math.inf
+
+
+def narrowed(root: Root, domain: Domain, evidence: Evidence, target: float) -> float:
+    domain.allowed[0, 0] = False
+    return -math.inf
+
+
+KINDS = {"settled": settled, "open": opened, "narrow": narrowed}
+
+
+def walked(
+    rows: list[tuple[int, int, int, int]], steps: list[tuple[int, str]], components: int = 2
+) -> Walked:
+    root = rooted(Problem(np.arange(4.0)[:, None], components))
+    table = np.array(rows).reshape(-1, 4)
+    arrays = {
+        "tree/parent": table[:, 0].astype(np.int32),
+        "tree/kind": table[:, 1].astype(np.int8),
+        "tree/args": np.column_stack([table[:, 2:], np.zeros(len(table))]).astype(np.int32),
+    }
+    entries = [{"node": node, "kind": kind} for node, kind in steps]
+    return walk(root, Evidence({}, arrays), entries, 1.0, KINDS, opened)
+
+
+TOP = (-1, 0, 0, 0)
+
+
+def test_a_root_that_is_settled_is_a_tree() -> None:
+    """One node, one step that reaches the target."""
+    assert walked([TOP], [(0, "settled")]).leaves == 1
+
+
+def test_exchangeable_components_need_one_side_only() -> None:
+    """The first group is in the first component without loss: the other side is empty and may be missing."""
+    assert walked([TOP, (0, 1, 0, 0)], [(1, "settled")]).leaves == 1
+
+
+def test_two_sides_of_a_size() -> None:
+    """At most two, or at least three samples: that is everything."""
+    found = walked([TOP, (0, 3, 0, 2), (0, 4, 0, 2)], [(1, "settled"), (2, "settled")])
+    assert (found.nodes, found.leaves) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("rows", "steps", "why"),
+    [
+        ([TOP], [], "does not reach"),
+        ([TOP], [(0, "open")], "does not reach"),
+        ([TOP], [(0, "magic")], "no kind of step"),
+        ([TOP], [(1, "settled")], "'node'"),
+        ([TOP, (0, 3, 0, 2)], [(1, "settled")], "missing and not empty"),
+        ([TOP, (0, 3, 0, 2), (0, 4, 0, 1)], [(1, "settled"), (2, "settled")], "two sides"),
+        ([TOP, (0, 3, 0, 2), (0, 3, 0, 2)], [(1, "settled"), (2, "settled")], "two sides"),
+        ([TOP, (0, 3, 0, 2), (0, 2, 0, 2)], [(1, "settled"), (2, "settled")], "outside|two sides|not there"),
+        ([TOP, (0, 3, 0, 2), (0, 4, 0, 2)], [(1, "settled")], "leaf 2"),
+        ([TOP, (0, 1, 0, 1), (0, 2, 0, 1)], [(1, "settled"), (2, "settled")], "not the first"),
+        ([TOP, (1, 1, 0, 0)], [(1, "settled")], "after its parent"),
+        ([TOP, (-1, 0, 0, 0)], [(0, "open")], "after its parent"),
+        ([(0, 0, 0, 0)], [(0, "settled")], "begin with its root"),
+        ([], [], "begin with its root"),
+        ([TOP, (0, 1, 9, 0)], [(1, "settled")], "not there"),
+        ([TOP, (0, 1, 0, 5)], [(1, "settled")], "not there"),
+        ([TOP, (0, 7, 0, 0)], [(1, "settled")], "outside"),
+        # once a step has told the components apart, "in the first" no longer covers everything
+        ([TOP, (0, 1, 1, 0)], [(0, "narrow"), (1, "settled")], "missing and not empty"),
+    ],
+)
+def test_what_does_not_cover_the_root_is_rejected(
+    rows: list[tuple[int, int, int, int]], steps: list[tuple[int, str]], why: str
+) -> None:
+    """The walk says which node fails and why."""
+    with pytest.raises(Rejected, match=why):
+        walked(rows, steps)
+
+
+def test_arrays_of_the_wrong_kind_are_rejected() -> None:
+    """Floats, wrong shapes and missing arrays in the tree are rejected."""
+    root = rooted(Problem(np.arange(4.0)[:, None], 2))
+    good = {
+        "tree/parent": np.array([-1], dtype=np.int32),
+        "tree/kind": np.array([0], dtype=np.int8),
+        "tree/args": np.zeros((1, 3), dtype=np.int32),
+    }
+    steps = [{"node": 0, "kind": "settled"}]
+    assert walk(root, Evidence({}, good), steps, 1.0, KINDS, opened).leaves == 1
+    bad = [
+        {"tree/parent": np.array([-1.0])},
+        {"tree/parent": np.array([[-1]])},
+        {"tree/kind": np.array([0, 0])},
+        {"tree/args": np.zeros((1, 2), dtype=np.int32)},
+        {"tree/args": np.array([["a", "b", "c"]])},
+    ]
+    for change in bad:
+        with pytest.raises(Rejected):
+            walk(root, Evidence({}, {**good, **change}), steps, 1.0, KINDS, opened)
+    for name in good:
+        with pytest.raises(Rejected):
+            walk(root, Evidence({}, {k: v for k, v in good.items() if k != name}), steps, 1.0, KINDS, opened)
