@@ -12,6 +12,7 @@ from certmix._version import __version__
 from certmix.cli.check import constraints_app
 from certmix.cli.engines import engines_command
 from certmix.cli.export import export_command
+from certmix.cli.reproduce import reproduce_command
 from certmix.cli.solve import solve_command
 from certmix.errors import CertmixError, InfeasibleError
 
@@ -51,6 +52,9 @@ app.command("solve", short_help="Cluster a data set and prove how close to the o
 )
 app.command("engines", short_help="List the engines and what each can honour.")(engines_command)
 app.command("export", short_help="Write the paper's model of a problem for other solvers.")(export_command)
+app.command("reproduce", short_help="Run the experiments of the paper again, beside its values.")(
+    reproduce_command
+)
 app.add_typer(constraints_app, name="constraints")
 
 

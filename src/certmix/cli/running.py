@@ -66,7 +66,7 @@ class Run:
 def run_request(request: Request, run: Run) -> int:
     """Build the problem, solve it, write what was found; return the exit code."""
     Options(**run.options())  # a bad option is told before the data are read
-    with _interruptible() as signals:
+    with interruptible() as signals:
         try:
             asked = build(request)
         except InfeasibleError as error:
@@ -159,7 +159,8 @@ def _interrupt(number: int, frame: Any) -> None:
 
 
 @contextmanager
-def _interruptible() -> Iterator[_Signals]:
+def interruptible() -> Iterator[_Signals]:
+    """Within the block, SIGTERM does what Ctrl-C does."""
     signals = _Signals()
     signals.install()
     try:
