@@ -19,6 +19,7 @@ from certmix.search.bounds.semidefinite.admm import Method
 from certmix.search.bounds.semidefinite.contraction import Contraction, Domain, contract
 from certmix.search.bounds.semidefinite.fixing import exclude_members, exclude_sizes, find_pairs_apart
 from certmix.search.bounds.semidefinite.pools import pools_of
+from certmix.search.bounds.semidefinite.record import MARGIN, Note, Recorder, grain_for
 from certmix.search.bounds.semidefinite.refining import refine, separate
 from certmix.search.bounds.semidefinite.safe import prove
 from certmix.search.bounds.semidefinite.warm import Warm, cold_start, keep, soft_minimum, warm_start
@@ -58,6 +59,8 @@ class SemidefiniteBound:
         A good clustering, to start from.
     should_stop, on_root_bound : callables
         Asked between rounds; told about every bound that the root proves.
+    recorder : Recorder, optional
+        Writes the proof down.
     """
 
     def __init__(
@@ -68,8 +71,9 @@ class SemidefiniteBound:
         threads: Threads | None = None,
         should_stop: Callable[[], bool] = lambda: False,
         on_root_bound: Callable[[float], None] = lambda bound: None,
+        recorder: Recorder | None = None,
     ) -> None:
-        self.instance = instance
+        self.instance, self.recorder = instance, recorder
         self.arrays = instance_arrays(instance)
         # Without a clustering, any split of the groups says where to look for pairs that are apart.
         self.labels = _any_labels(instance) if labels is None else instance.contract(labels)
@@ -100,6 +104,9 @@ class SemidefiniteBound:
                 "warm": objects[1],
                 "group": np.full(count, -1),
                 "component": np.full(count, -1),
+                "record": np.array(
+                    [-1 if self.recorder is None else self.recorder.add() for _ in range(count)]
+                ),
             }
         )
 
@@ -107,6 +114,8 @@ class SemidefiniteBound:
         at_root = len(self._roots) == 1 and bool(np.all(nodes["depth"] == 0))
         visits: list[Visit] = [None] * len(nodes)  # type: ignore[list-item]
         alone = len(nodes) == 1
+        if self.recorder is not None and math.isfinite(cutoff):
+            cutoff += MARGIN * max(1.0, abs(cutoff))
 
         def work(first: int, last: int) -> None:
             for i in range(first, last):
@@ -118,6 +127,7 @@ class SemidefiniteBound:
                     cutoff,
                     self.threads if alone else Threads(1),
                     at_root,
+                    None if self.recorder is None else self.recorder.begin(int(nodes["record"][i])),
                 )
 
         try:
@@ -151,12 +161,17 @@ class SemidefiniteBound:
             domain = Domain(row["mask"][0], row["a"][0], row["b"][0], row["apart"][0])
             same = next(ks for ks in domain.untouched(self.instance) if k in ks)
             bits = np.bitwise_or.reduce(np.int64(1) << same.astype(np.int64))
-            for left in (np.int64(1) << np.int64(same[0]), row["mask"][0, group] & ~bits):
+            for inside, left in (
+                (True, np.int64(1) << np.int64(same[0])),
+                (False, row["mask"][0, group] & ~bits),
+            ):
                 if left == 0:
                     continue
                 child = row.take(np.array([0]))
                 child["mask"][0, group] = left
                 child["depth"][0] += 1
+                if self.recorder is not None:
+                    child["record"][0] = self.recorder.add(int(row["record"][0]), group, int(same[0]), inside)
                 children.append(child)
         return Nodes.join(children) if children else nodes.take(np.zeros(0, dtype=np.int64))
 
@@ -168,15 +183,16 @@ class SemidefiniteBound:
         cutoff: float,
         threads: Threads,
         at_root: bool = False,
+        note: Note | None = None,
     ) -> Visit:
-        """Contract and bound one node until it is closed or stalls."""
+        """Contract and bound one node until it is closed or stalls; what is used of the proofs goes into the note."""
         instance = self.instance
         rounds, history = 0, [bound]
         paired = math.inf  # the gap when pairs were last looked at
         while True:
             if not domain.propagate(instance, self.arrays):
                 return Visit(domain, math.inf, open=False)
-            if domain.anchor(instance, self.labels):
+            if self._anchored(domain, note):
                 continue
             where = domain.decided()
             if np.all(where >= 0):
@@ -200,32 +216,46 @@ class SemidefiniteBound:
                 return Visit(domain, math.inf, open=False)  # a component that cannot be empty
             while True:
                 if self._interrupted or self.should_stop():
-                    return self._stalled(domain, shape, method, bound)
+                    return self._stalled(domain, shape, method, bound, note)
                 method.run(ROUND)
                 rounds += 1
-                proof = prove(method, constant, instance.error, instance.n_groups + instance.n_features)
+                terms, grain = instance.n_groups + instance.n_features, 0.0
+                if note is not None:
+                    grain = grain_for(cutoff - bound, cutoff, instance.n_components, len(shape.root))
+                proof = prove(method, constant, instance.error, terms, grain)
+                draft = None if note is None else note.draft(shape, method, proof)
                 bound = max(bound, proof.bound)
                 history.append(bound)
                 if at_root:
                     # What was ruled out was compared with the cutoff, so no more than that is proved.
                     self.on_root_bound(min(bound, cutoff))
                 if bound >= cutoff:
+                    if note is not None and draft is not None:
+                        note.closed(draft)
                     return Visit(domain, bound, open=False)
                 if not math.isfinite(cutoff):
                     if self._stalls(history, cutoff, rounds, at_root):
-                        return self._stalled(domain, shape, method, bound)
+                        return self._stalled(domain, shape, method, bound, note)
                     continue
+                if note is not None:
+                    note.before(domain, shape, method)
                 if not exclude_sizes(domain, method, proof, cutoff):
+                    if note is not None and draft is not None:
+                        note.closed(draft)
                     return Visit(domain, math.inf, open=False)
                 before = domain.mask.copy()
                 exclude_members(domain, shape, method, proof, cutoff, threads)
-                named = all(pool.count == 1 for pool in method.pools)
+                named, found = all(pool.count == 1 for pool in method.pools), 0
                 if cutoff - bound < 0.8 * paired and not (named and len(shape.root) > MOST_PAIRED):
                     paired = cutoff - bound
                     found = find_pairs_apart(domain, shape, method, proof, cutoff, self.labels, threads)
-                    if found and domain.anchor(instance, self.labels):
-                        warm = Warm(shape, method)
-                        break
+                if note is not None and draft is not None:
+                    last = self._stalls(history, cutoff, rounds, at_root)
+                    if not note.kept(draft, domain, shape, method, last):
+                        found = 0
+                if found and self._anchored(domain, note):
+                    warm = Warm(shape, method)
+                    break
                 if not np.array_equal(before, domain.mask):
                     warm = Warm(shape, method)
                     break
@@ -234,7 +264,7 @@ class SemidefiniteBound:
                 if _slow(history, cutoff, *HASTE) and refine(method, cutoff - bound):
                     history = history[-1:]
                 elif self._stalls(history, cutoff, rounds, at_root):
-                    return self._stalled(domain, shape, method, bound)
+                    return self._stalled(domain, shape, method, bound, note)
 
     def _stalls(self, history: list[float], cutoff: float, rounds: int, at_root: bool) -> bool:
         """Whether going on would not close the node soon."""
@@ -242,7 +272,18 @@ class SemidefiniteBound:
             return True
         return _slow(history, cutoff, PATIENCE, RATE)
 
-    def _stalled(self, domain: Domain, shape: Contraction, method: Method, bound: float) -> Visit:
+    def _anchored(self, domain: Domain, note: Note | None) -> bool:
+        before = domain.mask.copy()
+        named = domain.anchor(self.instance, self.labels)
+        if named and note is not None:
+            note.named(before, domain.mask)
+        return named
+
+    def _stalled(
+        self, domain: Domain, shape: Contraction, method: Method, bound: float, note: Note | None
+    ) -> Visit:
+        if note is not None:
+            note.stalled()
         group, component = self._choose(domain, shape, method)
         return Visit(domain, bound, True, keep(shape, method), group, component, self._rounded(shape, method))
 

@@ -10,6 +10,7 @@ because the rows of block b hold for it with the right sign and N >= 0 where X m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ from certmix.kernels.profiles import profile
 from certmix.kernels.semidefinite import split_multipliers
 from certmix.search.bounds.semidefinite.admm import Method
 from certmix.search.bounds.semidefinite.eigen import UNIT, smallest_from_below
+from certmix.search.bounds.semidefinite.record import Rounded, coarse
 
 
 @dataclass(frozen=True)
@@ -29,22 +31,27 @@ class Proof:
     bound : lower bound on the cost of everything in the node
     prices : (pools, n + 1), lower bound when some component of the pool has m samples
     level : per block, the proved smallest eigenvalue of its reduced matrix
+    grain, rounded : per block, the grain of N and the other multipliers, where they are to be written down
     """
 
     bound: float
     prices: np.ndarray
     level: np.ndarray
+    grain: np.ndarray
+    rounded: Sequence[Rounded] = ()
 
 
-def prove(method: Method, constant: float, error: float, terms: int) -> Proof:
+def prove(method: Method, constant: float, error: float, terms: int, grain: float = 0.0) -> Proof:
     """The bound at the present multipliers; the multipliers N are left in the blocks.
 
-    ``constant`` is added and ``error`` taken off; ``terms`` bounds how many rounded operations made an entry.
+    ``constant`` is added and ``error`` taken off; ``terms`` bounds how many rounded operations made an entry. With a
+    ``grain``, the multipliers are first rounded to what a certificate holds (see :mod:`.record`).
     """
     pools, blocks = method.pools, method.blocks
     n = len(pools[0].entropy) - 1
     T = -method.sigma * method.cover * method.root
-    level = np.zeros(len(blocks))
+    level, grains = np.zeros(len(blocks)), np.full(len(blocks), grain)
+    rounded = [Rounded.of(b, method.sigma) for b in blocks] if grain > 0.0 else []
 
     def work(first: int, last: int) -> None:
         for i in range(first, last):
@@ -52,14 +59,17 @@ def prove(method: Method, constant: float, error: float, terms: int) -> Proof:
             r = method.root[pool.index]
             P = len(r)
             b.slack, reduced = np.empty((P, P)), np.empty((P, P))
-            force, size = b.cuts.exact(r)
+            over, under, cuts = b.over, b.under, b.cuts
+            if grain > 0.0:
+                over, under, cuts = rounded[i].unscaled(cuts, method.sigma)
+            force, size = cuts.exact(r)
             squared = split_multipliers(
                 b.u,
                 b.cost,
                 method.sigma,
                 method.cover[pool.index],
-                b.over,
-                b.under,
+                over,
+                under,
                 r,
                 float(b.low),
                 float(b.high),
@@ -70,6 +80,8 @@ def prove(method: Method, constant: float, error: float, terms: int) -> Proof:
                 b.slack,
                 reduced,
             )
+            if grain > 0.0:
+                grains[i] = coarse(b.slack, reduced, grain)
             # The cost matrix itself was rounded, term by term, before the terms cancelled.
             parts = float(pool.linear.sum() + 2.0 * np.linalg.norm(pool.linear / r) * np.linalg.norm(r))
             parts += abs(b.slope) * float((r**2).sum())
@@ -100,5 +112,5 @@ def prove(method: Method, constant: float, error: float, terms: int) -> Proof:
     shift = float(T.sum()) + constant - error - (len(T) + 64) * UNIT * magnitude
     if not (np.isfinite(shift) and np.isfinite(level).all()):
         # A price that is not a number would compare as if it ruled out its size.
-        return Proof(-np.inf, np.full_like(costs, -np.inf), level)
-    return Proof(total + shift, costs + alone + shift, level)
+        return Proof(-np.inf, np.full_like(costs, -np.inf), level, grains, rounded)
+    return Proof(total + shift, costs + alone + shift, level, grains, rounded)

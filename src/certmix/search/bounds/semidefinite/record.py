@@ -1,0 +1,345 @@
+"""Writing the semidefinite proof down while the search runs.
+
+Any multipliers prove something, so those that are written down are rounded *before* the bound and the exclusions are
+computed from them: N to whole multiples of a grain that is small against the gap, rows and cuts to single precision.
+The file (see :mod:`certmix.certificate.semidefinite`) then holds few bytes, and whoever reads it sees the numbers that
+the search saw.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from certmix.search.bounds.semidefinite.admm import Method
+from certmix.search.bounds.semidefinite.contraction import Contraction, Domain
+from certmix.search.bounds.semidefinite.cuts import Cuts
+from certmix.search.bounds.semidefinite.pools import Block
+
+if TYPE_CHECKING:
+    from certmix.search.bounds.semidefinite.safe import Proof
+
+MOST_BYTES = 200 * 2**20
+MARGIN = 1e-9  # relative: what a checker may lose by rounding in other ways
+GRAIN = 0.01  # share of the gap that the rounding of N may cost
+LARGEST = 2.0**30  # multiples of the grain
+WORTH = 0.15  # share of what is possible that an exclusion must take away to be worth its bytes
+SMALL = 60  # super-points: proofs among so few are written down whatever they exclude
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """The multipliers of one block as they are written down, times the penalty."""
+
+    over: np.ndarray
+    under: np.ndarray
+    cuts: np.ndarray
+
+    @classmethod
+    def of(cls, block: Block, sigma: float) -> Rounded:
+        return cls(
+            *((sigma * a).astype(np.float32) for a in (block.over, block.under, block.cuts.multiplier))
+        )
+
+    def unscaled(self, cuts: Cuts, sigma: float) -> tuple[np.ndarray, np.ndarray, Cuts]:
+        """The same for the method: divided by the penalty."""
+        return self.over / sigma, self.under / sigma, replace(cuts, multiplier=self.cuts / sigma)
+
+
+def coarse(slack: np.ndarray, reduced: np.ndarray, grain: float) -> float:
+    """Round N in place to multiples of a grain, and the reduced matrix with it; returns the grain that it took."""
+    largest = float(np.abs(slack).max(initial=0.0))
+    if not math.isfinite(largest):
+        return grain
+    if largest > LARGEST * grain:
+        grain = 2.0 ** math.ceil(math.log2(largest / LARGEST))
+    rounded = np.rint(slack / grain) * grain
+    reduced += slack - rounded  # a difference without rounding
+    slack[:] = rounded
+    return grain
+
+
+def grain_for(gap: float, cutoff: float, components: int, points: int) -> float:
+    """A power of two so small that rounding N to its multiples costs a small share of the gap.
+
+    A random symmetric matrix with entries up to half a grain has norm sqrt(points / 3) grains, and every component
+    pays it once.
+    """
+    scale = max(1.0, abs(cutoff)) if math.isfinite(cutoff) else 1.0
+    gap = min(max(gap, 1e-7 * scale), 0.05 * scale)
+    return float(2.0 ** math.floor(math.log2(GRAIN * gap / (components * math.sqrt(points / 3.0)))))
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A proof before anything was excluded by it: what a step of the certificate needs, not yet packed."""
+
+    bound: float
+    shape: Contraction
+    components: list[np.ndarray]
+    index: list[np.ndarray]
+    T: np.ndarray
+    blocks: list[tuple[int, int, int]]  # pool, low, high
+    slope: np.ndarray
+    level: np.ndarray
+    grain: np.ndarray
+    rounded: Sequence[Rounded]
+    slack: list[np.ndarray]
+    cuts: list[tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A packed proof: small arrays by name, and N in compressed form."""
+
+    kind: str
+    arrays: dict[str, np.ndarray]
+    packed: bytes = b""
+    bound: float = -math.inf
+
+    @property
+    def size(self) -> int:
+        return sum(a.nbytes for a in self.arrays.values()) + len(self.packed) + 200
+
+    def slack(self) -> np.ndarray:
+        """N over its grain: the upper triangles of all blocks, one after another."""
+        return np.frombuffer(zlib.decompress(self.packed), dtype=np.int32)
+
+
+@dataclass
+class Snapshot:
+    """What exclusions change, to be able to take them back."""
+
+    domain: Domain
+    sizes: list[np.ndarray]
+    blocks: list[Block]
+    ends: list[tuple[int, int]]
+    apart: np.ndarray
+    pooled: list[np.ndarray]
+
+
+@dataclass
+class Entry:
+    """One node of the recorded tree."""
+
+    parent: int
+    group: int = -1
+    component: int = -1
+    inside: bool = True  # is the group in the component, or in none of those that it stands for
+    steps: list[Step] = field(default_factory=list)
+    best: Step | None = None  # the proof of the node's bound while it is open
+    visited: bool = False
+
+
+class Recorder:
+    """The tree of one search and the steps that settle its nodes.
+
+    Nodes are visited in several threads, each node in one. Memory is bounded: beyond ``most_bytes`` everything is
+    dropped and ``full`` is set.
+    """
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self.entries: list[Entry] = []
+        self.most_bytes = most_bytes
+        self.bytes = 0
+        self.full = False
+        self._lock = Lock()
+
+    def add(self, parent: int = -1, group: int = -1, component: int = -1, inside: bool = True) -> int:
+        """A new node; returns its number."""
+        best = self.entries[parent].best if parent >= 0 else None
+        self.entries.append(Entry(parent, group, component, inside, best=best))
+        return len(self.entries) - 1
+
+    def begin(self, node: int) -> Note | None:
+        """A node is visited (again, if it was interrupted); None when nothing is recorded any more."""
+        if self.full:
+            return None
+        entry = self.entries[node]
+        self.count(-sum(step.size for step in entry.steps))
+        entry.steps, entry.visited = [], True
+        return Note(self, entry)
+
+    def count(self, size: int) -> None:
+        with self._lock:
+            self.bytes += size
+            if self.bytes > self.most_bytes and not self.full:
+                self.full = True
+                for entry in self.entries:
+                    entry.steps, entry.best = [], None
+
+
+class Note:
+    """What is written down during one visit."""
+
+    def __init__(self, recorder: Recorder, entry: Entry) -> None:
+        self.recorder, self.entry = recorder, entry
+        self.best: Draft | None = None
+        self._snapshot: Snapshot | None = None
+
+    def named(self, before: np.ndarray, after: np.ndarray) -> None:
+        """Groups got the names of components."""
+        groups = np.flatnonzero(before != after)
+        names = np.round(np.log2(after[groups])).astype(np.int32)
+        self._add(Step("name", {"groups": groups.astype(np.int32), "components": names}))
+
+    def draft(self, shape: Contraction, method: Method, proof: Proof) -> Draft:
+        """A proof that was just made."""
+        draft = Draft(
+            proof.bound,
+            shape,
+            [p.components for p in method.pools],
+            [p.index for p in method.pools],
+            -method.sigma * method.cover * method.root,
+            [(b.pool, b.low, b.high) for b in method.blocks],
+            np.array([b.slope for b in method.blocks]),
+            proof.level,
+            proof.grain,
+            proof.rounded,
+            [b.slack for b in method.blocks],
+            [(b.cuts.ends, b.cuts.signs) for b in method.blocks],
+        )
+        if self.best is None or draft.bound > self.best.bound:
+            self.best = draft
+        return draft
+
+    def before(self, domain: Domain, shape: Contraction, method: Method) -> None:
+        """Exclusions are about to be made."""
+        self._snapshot = Snapshot(
+            domain.copy(),
+            [p.sizes.copy() for p in method.pools],
+            list(method.blocks),
+            [(b.low, b.high) for b in method.blocks],
+            shape.apart.copy(),
+            list(method.apart),
+        )
+
+    def kept(self, draft: Draft, domain: Domain, shape: Contraction, method: Method, last: bool) -> bool:
+        """Write the step down if what it excluded is worth it (or it is the last chance), else take it all back."""
+        old = self._snapshot
+        assert old is not None
+        gone = (old.domain.mask & ~domain.mask)[shape.first]
+        pairs = np.triu(shape.apart & ~old.apart)
+        sizes = [s & ~p.sizes for s, p in zip(old.sizes, method.pools, strict=True)]
+        anything = gone.any() or pairs.any() or any(s.any() for s in sizes)
+        if not anything:
+            return True
+        if not (last or len(shape.root) <= SMALL or _worth(old, domain, shape, method)):
+            _restore(old, domain, shape, method)
+            return False
+        self._add(pack(draft, gone, pairs))
+        return True
+
+    def closed(self, draft: Draft) -> None:
+        """The proof settles the node."""
+        M = len(draft.shape.root)
+        self._add(pack(draft, np.zeros(M, dtype=np.int64), np.zeros((M, M), dtype=bool)))
+
+    def stalled(self) -> None:
+        """The node stays open: its bound may be needed as it is."""
+        if self.best is None or self.recorder.full:
+            return
+        if self.entry.best is None or self.best.bound > self.entry.best.bound:
+            M = len(self.best.shape.root)
+            step = pack(self.best, np.zeros(M, dtype=np.int64), np.zeros((M, M), dtype=bool))
+            self.recorder.count(step.size)
+            self.entry.best = step
+
+    def _add(self, step: Step) -> None:
+        if not self.recorder.full:
+            self.entry.steps.append(step)
+            self.recorder.count(step.size)
+
+
+def pack(draft: Draft, gone: np.ndarray, pairs: np.ndarray) -> Step:
+    """The step of a proof. ``gone`` (per super-point, bits of components) and ``pairs`` are what it excludes."""
+    shape, M = draft.shape, len(draft.shape.root)
+    K = max(int(k) for ks in draft.components for k in ks) + 1
+    of_component = np.full(K, -1, dtype=np.int8)
+    for p, ks in enumerate(draft.components):
+        of_component[ks] = p
+    candidates = np.zeros((len(draft.index), M), dtype=bool)
+    excluded = np.zeros_like(candidates)
+    for p, (ks, index) in enumerate(zip(draft.components, draft.index, strict=True)):
+        candidates[p, index] = True
+        excluded[p] = (gone & (np.int64(1) << np.int64(ks[0]))) != 0
+    cuts, multipliers, counts = [], [], []
+    for (ends, signs), rounded in zip(draft.cuts, draft.rounded, strict=True):
+        used = rounded.cuts > 0.0
+        cuts.append(_triples(ends[used], signs[used]))
+        multipliers.append(rounded.cuts[used])
+        counts.append(int(used.sum()))
+    whole = [
+        np.rint(slack[np.triu_indices(len(slack))] / grain).astype(np.int32)
+        for slack, grain in zip(draft.slack, draft.grain, strict=True)
+    ]
+    arrays: dict[str, np.ndarray] = {
+        "point": shape.of.astype(np.int32),
+        "pool": of_component,
+        "candidates": np.packbits(candidates),
+        "T": draft.T,
+        "blocks": np.array(draft.blocks, dtype=np.int32).reshape(-1, 3),
+        "slope": draft.slope,
+        "level": draft.level,
+        "grain": draft.grain,
+        "over": np.concatenate([r.over for r in draft.rounded]),
+        "under": np.concatenate([r.under for r in draft.rounded]),
+        "cuts": np.concatenate(cuts),
+        "cut_count": np.array(counts, dtype=np.int32),
+        "cut_multiplier": np.concatenate(multipliers),
+        "members": np.packbits(excluded),
+        "pairs": np.packbits(pairs[np.triu_indices(M, 1)]) if pairs.any() else np.zeros(0, dtype=np.uint8),
+    }
+    return Step("semidefinite", arrays, zlib.compress(np.concatenate(whole).tobytes(), 1), draft.bound)
+
+
+def _triples(ends: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    """Cuts as (i, j, k): k = -1 for Z_ij <= Z_ii, k = -2 for Z_jj <= Z_ij with i in the cluster anyway."""
+    anchor = (signs[:, 0] > 0.0) & (ends[:, 0, 0] == ends[:, 0, 1])
+    triangle = signs[:, 2] != 0.0
+    out = np.empty((len(ends), 3), dtype=np.int32)
+    out[:, 0] = np.where(anchor, ends[:, 1, 0], ends[:, 0, 0])
+    out[:, 1] = ends[:, 0, 1]
+    out[:, 2] = np.where(anchor, -2, np.where(triangle, ends[:, 2, 1], -1))
+    return out
+
+
+def _worth(old: Snapshot, domain: Domain, shape: Contraction, method: Method) -> bool:
+    """Whether exclusions take away a good share of what is possible, or a whole block."""
+    if len(method.blocks) < len(old.blocks):
+        return True
+    before, after = _candidates(old.domain.mask), _candidates(domain.mask)
+    if before - after >= WORTH * before > 0:
+        return True
+    free = int((~old.apart).sum())
+    if int((shape.apart & ~old.apart).sum()) >= WORTH * free:
+        return True
+    sizes = sum(int(s.sum()) for s in old.sizes)
+    return sizes - sum(int(p.sizes.sum()) for p in method.pools) >= 2 * WORTH * sizes
+
+
+def _candidates(mask: np.ndarray) -> int:
+    """How many candidates there are beyond one for every group."""
+    return int(sum(int((mask >> np.int64(k) & 1).sum()) for k in range(63))) - len(mask)
+
+
+def _restore(old: Snapshot, domain: Domain, shape: Contraction, method: Method) -> None:
+    domain.mask, domain.a, domain.b, domain.apart = (
+        old.domain.mask,
+        old.domain.a,
+        old.domain.b,
+        old.domain.apart,
+    )
+    for pool, sizes in zip(method.pools, old.sizes, strict=True):
+        pool.sizes = sizes
+    method.blocks[:] = old.blocks
+    for b, (low, high) in zip(old.blocks, old.ends, strict=True):
+        b.low, b.high = low, high
+    shape.apart[:] = old.apart
+    method.apart = old.pooled
