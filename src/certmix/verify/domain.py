@@ -19,12 +19,14 @@ class Domain:
     low, high : (K,), smallest and largest number of samples in a component
     apart : (N, N) bool, pairs of groups that do not share a component; None until a step has found such pairs
         beyond the conflicts of the problem
+    sizes : (K, n + 1) bool, the sizes that no step has excluded; None until a step excludes some
     """
 
     allowed: np.ndarray
     low: np.ndarray
     high: np.ndarray
     apart: np.ndarray | None = None
+    sizes: np.ndarray | None = None
 
     @classmethod
     def of(cls, root: Root) -> Domain:
@@ -33,7 +35,8 @@ class Domain:
 
     def copy(self) -> Domain:
         apart = None if self.apart is None else self.apart.copy()
-        return Domain(self.allowed.copy(), self.low.copy(), self.high.copy(), apart)
+        sizes = None if self.sizes is None else self.sizes.copy()
+        return Domain(self.allowed.copy(), self.low.copy(), self.high.copy(), apart, sizes)
 
     @property
     def decided(self) -> np.ndarray:
@@ -51,6 +54,12 @@ class Domain:
             i, j = root.conflicts.T
             self.apart[i, j] = self.apart[j, i] = True
         return self.apart
+
+    def possible_sizes(self, root: Root) -> np.ndarray:
+        """(K, n + 1) bool: the sizes within the limits that no step has excluded."""
+        sizes = np.arange(root.n + 1)
+        within = (sizes >= self.low[:, None]) & (sizes <= self.high[:, None])
+        return within if self.sizes is None else within & self.sizes
 
     def put(self, group: int, component: int) -> None:
         """Keep a group in one component (or nowhere, if that is not among its candidates)."""
@@ -116,6 +125,12 @@ class Domain:
         self.high = np.minimum(high, root.n - (low.sum() - low))
         if (self.low > self.high).any():
             return False
+        if self.sizes is not None:
+            self.sizes = self.possible_sizes(root)
+            if not self.sizes.any(axis=1).all():
+                return False
+            self.low = self.sizes.argmax(axis=1)
+            self.high = root.n - self.sizes[:, ::-1].argmax(axis=1)
         free = self.allowed & ~inside
         w = root.weight[:, None]
         needed = free & (most - w < self.low)
@@ -126,13 +141,14 @@ class Domain:
 
     def exchangeable(self, root: Root) -> list[np.ndarray]:
         """The components in sets whose members nothing in the domain tells apart, each in increasing order."""
-        sets: dict[tuple[int, int, int, bytes], list[int]] = {}
+        sets: dict[tuple[int, int, int, bytes, bytes], list[int]] = {}
         for k in range(root.K):
             said = (
                 int(root.classes[k]),
                 int(self.low[k]),
                 int(self.high[k]),
                 np.ascontiguousarray(self.allowed[:, k]).tobytes(),
+                b"" if self.sizes is None else self.sizes[k].tobytes(),
             )
             sets.setdefault(said, []).append(k)
         return [np.array(members) for members in sets.values()]
