@@ -17,7 +17,12 @@ from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.leaves import exact_value
 from certmix.search.bounds.semidefinite.admm import Method
 from certmix.search.bounds.semidefinite.contraction import Contraction, Domain, contract
-from certmix.search.bounds.semidefinite.fixing import exclude_members, exclude_sizes, find_pairs_apart
+from certmix.search.bounds.semidefinite.fixing import (
+    exclude_members,
+    exclude_sizes,
+    find_pairs_apart,
+    margins,
+)
 from certmix.search.bounds.semidefinite.pools import pools_of
 from certmix.search.bounds.semidefinite.record import MARGIN, Note, Recorder, grain_for
 from certmix.search.bounds.semidefinite.refining import refine, separate
@@ -144,6 +149,8 @@ class SemidefiniteBound:
             fields["mask"][i], fields["a"][i], fields["b"][i] = v.domain.mask, v.domain.a, v.domain.b
             fields["apart"][i], fields["warm"][i] = v.domain.apart, v.warm
             fields["group"][i], fields["component"][i] = v.group, v.component
+            if self.recorder is not None and not v.open:
+                self.recorder.settled(int(nodes["record"][i]))
         found = [self.instance.expand(v.found) for v in visits if v.found is not None]
         return Explored(Nodes(fields), np.array([v.open for v in visits]), found)
 
@@ -251,6 +258,7 @@ class SemidefiniteBound:
                     found = find_pairs_apart(domain, shape, method, proof, cutoff, self.labels, threads)
                 if note is not None and draft is not None:
                     last = self._stalls(history, cutoff, rounds, at_root)
+                    last |= found > 0 and domain.copy().anchor(instance, self.labels)
                     if not note.kept(draft, domain, shape, method, last):
                         found = 0
                 if found and self._anchored(domain, note):
@@ -316,7 +324,7 @@ class SemidefiniteBound:
             held = {int(by_point[q.index[q.must]]) for q in method.pools if q.must >= 0}
             fresh = np.array([s for s in inside if int(by_point[s]) not in held], dtype=np.int64)
             pick = fresh if len(fresh) else inside
-            s = int(pick[np.argmax(self._margin(shape, by_point, pick))])
+            s = int(pick[np.argmax(margins(shape, by_point)[pick])])
             return int(shape.first[s]), int(pool.components[0])
         share = cover[undecided]
         top = np.argsort(share, axis=1)[:, ::-1]
@@ -329,20 +337,6 @@ class SemidefiniteBound:
             if shape.mask[s] & (np.int64(1) << k):
                 return int(shape.first[s]), k
         raise AssertionError("an undecided super-point has no candidate")
-
-    def _margin(self, shape: Contraction, by_point: np.ndarray, pick: np.ndarray) -> np.ndarray:
-        """How much dearer than its own cluster's mean the nearest other one is, for some super-points."""
-        x = shape.points[0]
-        costs = np.full((len(pick), self.instance.n_components), np.inf)
-        for k in np.unique(by_point):
-            mates = by_point == k
-            mean = np.average(x[mates], axis=0, weights=shape.weight[mates])
-            costs[:, k] = ((x[pick] - mean) ** 2).sum(axis=1)
-        rows = np.arange(len(pick))
-        own = costs[rows, by_point[pick]].copy()
-        costs[rows, by_point[pick]] = np.inf
-        others = costs.min(axis=1)
-        return np.where(np.isfinite(others), others - own, -own)
 
 
 def _slow(history: list[float], cutoff: float, rounds: int, rate: float) -> bool:

@@ -10,6 +10,7 @@ from certmix.search.bounds.semidefinite.contraction import Contraction, Domain
 from certmix.search.bounds.semidefinite.safe import Proof
 from certmix.search.threads import Threads
 
+ANCHORS = 8  # super-points of a cluster that could name its component
 SAMPLE = 4000  # pairs
 
 
@@ -101,6 +102,22 @@ def exclude_members(
     return dropped
 
 
+def margins(shape: Contraction, by_point: np.ndarray) -> np.ndarray:
+    """How much dearer than its own cluster's mean the nearest other one is, for every super-point."""
+    x = shape.points[0]
+    clusters = np.unique(by_point)
+    costs = np.empty((len(x), len(clusters)))
+    for c, k in enumerate(clusters):
+        mates = by_point == k
+        mean = np.average(x[mates], axis=0, weights=shape.weight[mates])
+        costs[:, c] = ((x - mean) ** 2).sum(axis=1)
+    rows, mine = np.arange(len(x)), np.searchsorted(clusters, by_point)
+    own = costs[rows, mine].copy()
+    costs[rows, mine] = np.inf
+    others = costs.min(axis=1)
+    return np.where(np.isfinite(others), others - own, -own)
+
+
 def find_pairs_apart(
     domain: Domain,
     shape: Contraction,
@@ -110,12 +127,20 @@ def find_pairs_apart(
     labels: np.ndarray,
     threads: Threads,
 ) -> int:
-    """Mark pairs of super-points that no pool can hold together; only pairs that ``labels`` keeps apart are tested."""
+    """Mark pairs of super-points that no pool can hold together.
+
+    Pairs are looked for where they can give components their names: between the few super-points of every cluster of
+    ``labels`` that lie deepest in it, and whatever is in other clusters.
+    """
     M = len(shape.root)
     by_point = labels[shape.first]
-    first, second = np.triu_indices(M, 1)
-    differ = (by_point[first] != by_point[second]) & ~shape.apart[first, second]
-    first, second = first[differ], second[differ]
+    depth = margins(shape, by_point)
+    deep = np.zeros(M, dtype=bool)
+    for k in np.unique(by_point):
+        mine = np.flatnonzero(by_point == k)
+        deep[mine[np.argsort(-depth[mine], kind="stable")[:ANCHORS]]] = True
+    test = (by_point[:, None] != by_point) & ~shape.apart & (deep[:, None] | deep)
+    first, second = np.nonzero(np.triu(test, 1))
     if len(first) > 2 * SAMPLE:  # where a sample of the pairs yields nothing, the rest is not worth the time
         some = np.linspace(0, len(first) - 1, SAMPLE).astype(np.int64)
         if not _nowhere(first[some], second[some], M, method, proof, cutoff, threads).any():
