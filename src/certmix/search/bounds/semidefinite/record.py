@@ -49,7 +49,8 @@ class Rounded:
 
     def unscaled(self, cuts: Cuts, sigma: float) -> tuple[np.ndarray, np.ndarray, Cuts]:
         """The same for the method: divided by the penalty."""
-        return self.over / sigma, self.under / sigma, replace(cuts, multiplier=self.cuts / sigma)
+        over, under, multiplier = (a.astype(np.float64) / sigma for a in (self.over, self.under, self.cuts))
+        return over, under, replace(cuts, multiplier=multiplier)
 
 
 def coarse(slack: np.ndarray, reduced: np.ndarray, grain: float) -> float:
@@ -101,6 +102,7 @@ class Step:
     kind: str
     arrays: dict[str, np.ndarray]
     packed: bytes = b""
+    wide: bool = False  # whether N takes four bytes, not two
     bound: float = -math.inf
 
     @property
@@ -109,7 +111,7 @@ class Step:
 
     def slack(self) -> np.ndarray:
         """N over its grain: the upper triangles of all blocks, one after another."""
-        return np.frombuffer(zlib.decompress(self.packed), dtype=np.int32)
+        return np.frombuffer(zlib.decompress(self.packed), dtype=np.int32 if self.wide else np.int16)
 
 
 @dataclass
@@ -134,7 +136,7 @@ class Entry:
     inside: bool = True  # is the group in the component, or in none of those that it stands for
     steps: list[Step] = field(default_factory=list)
     best: Step | None = None  # the proof of the node's bound while it is open
-    visited: bool = False
+    closed: bool = False
 
 
 class Recorder:
@@ -163,16 +165,31 @@ class Recorder:
             return None
         entry = self.entries[node]
         self.count(-sum(step.size for step in entry.steps))
-        entry.steps, entry.visited = [], True
+        entry.steps = []
         return Note(self, entry)
+
+    def settled(self, node: int) -> None:
+        """A visit has closed the node: its steps, or the constraints, settle it."""
+        self.entries[node].closed, self.entries[node].best = True, None
 
     def count(self, size: int) -> None:
         with self._lock:
             self.bytes += size
             if self.bytes > self.most_bytes and not self.full:
-                self.full = True
-                for entry in self.entries:
-                    entry.steps, entry.best = [], None
+                self._recount()
+                if self.bytes > self.most_bytes:
+                    self.full = True
+                    for entry in self.entries:
+                        entry.steps, entry.best = [], None
+
+    def _recount(self) -> None:
+        """The bytes that are really in use; the proofs of bounds of inner nodes are not."""
+        for entry in self.entries:
+            if entry.parent >= 0:
+                self.entries[entry.parent].best = None
+        steps = [step for entry in self.entries for step in entry.steps]
+        bounds = {id(entry.best): entry.best for entry in self.entries if entry.best is not None}
+        self.bytes = sum(step.size for step in [*steps, *bounds.values()])
 
 
 class Note:
@@ -275,10 +292,14 @@ def pack(draft: Draft, gone: np.ndarray, pairs: np.ndarray) -> Step:
         cuts.append(_triples(ends[used], signs[used]))
         multipliers.append(rounded.cuts[used])
         counts.append(int(used.sum()))
-    whole = [
-        np.rint(slack[np.triu_indices(len(slack))] / grain).astype(np.int32)
-        for slack, grain in zip(draft.slack, draft.grain, strict=True)
-    ]
+    whole = np.concatenate(
+        [
+            np.rint(slack[np.triu_indices(len(slack))] / grain).astype(np.int32)
+            for slack, grain in zip(draft.slack, draft.grain, strict=True)
+        ]
+    )
+    wide = bool(np.abs(whole).max(initial=0) >= 2**15)
+    packed = zlib.compress((whole if wide else whole.astype(np.int16)).tobytes(), 1)
     arrays: dict[str, np.ndarray] = {
         "point": shape.of.astype(np.int32),
         "pool": of_component,
@@ -296,14 +317,14 @@ def pack(draft: Draft, gone: np.ndarray, pairs: np.ndarray) -> Step:
         "members": np.packbits(excluded),
         "pairs": np.packbits(pairs[np.triu_indices(M, 1)]) if pairs.any() else np.zeros(0, dtype=np.uint8),
     }
-    return Step("semidefinite", arrays, zlib.compress(np.concatenate(whole).tobytes(), 1), draft.bound)
+    return Step("semidefinite", arrays, packed, wide, draft.bound)
 
 
 def _triples(ends: np.ndarray, signs: np.ndarray) -> np.ndarray:
     """Cuts as (i, j, k): k = -1 for Z_ij <= Z_ii, k = -2 for Z_jj <= Z_ij with i in the cluster anyway."""
     anchor = (signs[:, 0] > 0.0) & (ends[:, 0, 0] == ends[:, 0, 1])
     triangle = signs[:, 2] != 0.0
-    out = np.empty((len(ends), 3), dtype=np.int32)
+    out = np.empty((len(ends), 3), dtype=np.int16)
     out[:, 0] = np.where(anchor, ends[:, 1, 0], ends[:, 0, 0])
     out[:, 1] = ends[:, 0, 1]
     out[:, 2] = np.where(anchor, -2, np.where(triangle, ends[:, 2, 1], -1))

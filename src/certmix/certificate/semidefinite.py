@@ -1,0 +1,105 @@
+"""From the record of a semidefinite search to the tree and steps of a certificate.
+
+Every recorded node becomes a node, with its steps in their order. Leaves that the search closed without a visit,
+because their bound had reached the cutoff, and leaves that it left open, get the proof of that bound as their step: it
+was made in a larger domain, and holds in theirs. The layout of the arrays is described in
+:mod:`certmix.verify.semidefinite`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from certmix.certificate.draft import Draft
+from certmix.certificate.lagrangian import Unproved
+from certmix.result import Result
+from certmix.search.bounds.semidefinite.record import Recorder, Step
+from certmix.status import Status
+from certmix.verify.semidefinite import FIELDS
+from certmix.verify.tree import IN, OUT
+
+PREFIX = "semidefinite/"
+
+
+def target_of(result: Result) -> float:
+    """What the leaves are proved against.
+
+    A hair below what the search compared with, for a checker rounds in other ways; where the result is optimal, not so
+    far below that it would not be any more.
+    """
+    bound = result.lower_bound
+    target = bound - 1e-9 * max(1.0, abs(bound))
+    if result.status is Status.OPTIMAL:
+        least = result.objective - (1.0 - 1e-6) * result.tolerances.allowed(result.objective)
+        target = min(bound, max(target, least))
+    return float(target)
+
+
+def tell(recorder: Recorder, result: Result) -> Draft:
+    """The tree of a search that was recorded.
+
+    Raises
+    ------
+    Unproved
+        With the reason why there is none.
+    """
+    if recorder.full:
+        raise Unproved(f"its proof takes more than {recorder.most_bytes // 2**20} MB")
+    entries = recorder.entries
+    if sum(entry.parent < 0 for entry in entries) != 1:
+        raise Unproved(
+            "a proof that looks at every choice of empty components by itself cannot be written down yet"
+        )
+    inner = {entry.parent for entry in entries}
+    draft, stored = Draft(), _Store(result.n_components)
+    number: list[int] = []
+    for i, entry in enumerate(entries):
+        if entry.parent < 0:
+            number.append(0)
+        else:
+            kind = IN if entry.inside else OUT
+            number.append(draft.node(number[entry.parent], kind, entry.group, entry.component))
+        steps = list(entry.steps)
+        if i not in inner and not entry.closed:
+            if entry.best is None:
+                raise Unproved("a node was left open before anything was proved of it")
+            steps.append(entry.best)
+        for step in steps:
+            if step.kind == "name":
+                draft.step(number[i], "name", step.arrays)
+            else:
+                at = stored.add(step)
+                draft.steps.append({"node": number[i], "kind": "semidefinite", "arrays": PREFIX, "at": at})
+    draft.arrays.update(stored.arrays())
+    return draft
+
+
+class _Store:
+    """The arrays of all steps, one after another."""
+
+    def __init__(self, n_components: int) -> None:
+        self._n_components = n_components
+        self._parts: dict[str, list[np.ndarray]] = {field: [] for field in FIELDS}
+
+    def add(self, step: Step) -> int:
+        """Append a step; its number."""
+        pool = np.full(self._n_components, -1, dtype=np.int8)
+        pool[: len(step.arrays["pool"])] = step.arrays["pool"]
+        slack = step.slack()
+        parts = {**step.arrays, "pool": pool, "N2": slack[:0], "N4": slack[:0]}
+        parts["N4" if step.wide else "N2"] = slack
+        for field in FIELDS:
+            self._parts[field].append(parts[field].ravel())
+        return len(self._parts["T"]) - 1
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        if not self._parts["T"]:
+            return {}
+        types = {"N2": np.int16, "N4": np.int32}
+        found = {
+            PREFIX + field: np.concatenate(parts).astype(types.get(field, parts[0].dtype), copy=False)
+            for field, parts in self._parts.items()
+        }
+        lengths = [[len(part) for part in parts] for parts in self._parts.values()]
+        found[PREFIX + "length"] = np.array(lengths, dtype=np.int64).T
+        return found
