@@ -26,7 +26,7 @@ blocks          (blocks, 3): pool, low, high
 slope, level    (blocks,): the slope beta, and what the smallest eigenvalue is claimed to be at least
 over, under     for every block one number for each candidate of its pool, >= 0
 cut_count       (blocks,), how many cuts each block has
-cuts            (cuts, 3): positions i, j, k among the pool's candidates; k = -1 for a pair, -2 for an anchor i
+cuts            (3, cuts): positions i, j, k among the pool's candidates; k = -1 for a pair, -2 for an anchor i
 cut_multiplier  (cuts,), >= 0
 grain           (blocks,): N is a whole multiple of it
 N2, N4          the multiples, upper triangles row by row, block after block: in whichever of the two is not empty
@@ -257,7 +257,7 @@ def _blocks(
     over, under = (_numbers(e, field, int(orders.sum())) for field in ("over", "under"))
     counts = e.integers("cut_count", B, low=0)
     multiplier = _numbers(e, "cut_multiplier", int(counts.sum()))
-    cuts = e.integers("cuts", 3 * len(multiplier), low=-2).reshape(-1, 3)
+    cuts = e.integers("cuts", 3 * len(multiplier), low=-2).reshape(3, -1).T
     if (over < 0).any() or (under < 0).any() or (multiplier < 0).any() or (grain < 0).any():
         raise Rejected("a multiplier of a step is negative")
     triangles = orders * (orders + 1) // 2

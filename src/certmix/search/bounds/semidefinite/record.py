@@ -1,7 +1,7 @@
 """Writing the semidefinite proof down while the search runs.
 
 Any multipliers prove something, so those that are written down are rounded *before* the bound and the exclusions are
-computed from them: N to whole multiples of a grain that is small against the gap, rows and cuts to single precision.
+computed from them: N and cuts to whole multiples of a grain that is small against the gap, rows to single precision.
 The file (see :mod:`certmix.certificate.semidefinite`) then holds few bytes, and whoever reads it sees the numbers that
 the search saw.
 """
@@ -42,10 +42,9 @@ class Rounded:
     cuts: np.ndarray
 
     @classmethod
-    def of(cls, block: Block, sigma: float) -> Rounded:
-        return cls(
-            *((sigma * a).astype(np.float32) for a in (block.over, block.under, block.cuts.multiplier))
-        )
+    def of(cls, block: Block, sigma: float, grain: float) -> Rounded:
+        cuts = np.rint(sigma * block.cuts.multiplier / grain) * grain
+        return cls(*((a.astype(np.float32)) for a in (sigma * block.over, sigma * block.under, cuts)))
 
     def unscaled(self, cuts: Cuts, sigma: float) -> tuple[np.ndarray, np.ndarray, Cuts]:
         """The same for the method: divided by the penalty."""
@@ -288,10 +287,11 @@ def pack(draft: Draft, gone: np.ndarray, pairs: np.ndarray) -> Step:
         excluded[p] = (gone & (np.int64(1) << np.int64(ks[0]))) != 0
     cuts, multipliers, counts = [], [], []
     for (ends, signs), rounded in zip(draft.cuts, draft.rounded, strict=True):
-        used = rounded.cuts > 0.0
-        cuts.append(_triples(ends[used], signs[used]))
+        triples, used = _triples(ends, signs), np.flatnonzero(rounded.cuts > 0.0)
+        used = used[np.lexsort(triples[used].T[::-1])]  # what is sorted takes fewer bytes
+        cuts.append(triples[used])
         multipliers.append(rounded.cuts[used])
-        counts.append(int(used.sum()))
+        counts.append(len(used))
     whole = np.concatenate(
         [
             np.rint(slack[np.triu_indices(len(slack))] / grain).astype(np.int32)
@@ -311,7 +311,7 @@ def pack(draft: Draft, gone: np.ndarray, pairs: np.ndarray) -> Step:
         "grain": draft.grain,
         "over": np.concatenate([r.over for r in draft.rounded]),
         "under": np.concatenate([r.under for r in draft.rounded]),
-        "cuts": np.concatenate(cuts),
+        "cuts": np.concatenate(cuts).T,
         "cut_count": np.array(counts, dtype=np.int32),
         "cut_multiplier": np.concatenate(multipliers),
         "members": np.packbits(excluded),
@@ -332,8 +332,8 @@ def _triples(ends: np.ndarray, signs: np.ndarray) -> np.ndarray:
 
 
 def _worth(old: Snapshot, domain: Domain, shape: Contraction, method: Method) -> bool:
-    """Whether exclusions take away a good share of what is possible, or a whole block."""
-    if len(method.blocks) < len(old.blocks):
+    """Whether exclusions take away a good share of what is possible, or of the blocks."""
+    if 3 * len(method.blocks) <= 2 * len(old.blocks):
         return True
     before, after = _candidates(old.domain.mask), _candidates(domain.mask)
     if before - after >= WORTH * before > 0:

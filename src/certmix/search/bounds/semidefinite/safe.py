@@ -51,7 +51,7 @@ def prove(method: Method, constant: float, error: float, terms: int, grain: floa
     n = len(pools[0].entropy) - 1
     T = -method.sigma * method.cover * method.root
     level, grains = np.zeros(len(blocks)), np.full(len(blocks), grain)
-    rounded = [Rounded.of(b, method.sigma) for b in blocks] if grain > 0.0 else []
+    rounded = [Rounded.of(b, method.sigma, grain) for b in blocks] if grain > 0.0 else []
 
     def work(first: int, last: int) -> None:
         for i in range(first, last):
