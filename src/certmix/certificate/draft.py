@@ -1,0 +1,78 @@
+"""A certificate in the making: tree, steps and their arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from certmix._version import __version__
+from certmix.certificate.format import FORMAT, VERSION, Certificate
+from certmix.certificate.statement import state
+from certmix.problem import Problem
+from certmix.result import Result
+from certmix.verify.statement import data_digest, digest
+from certmix.verify.tree import ROOT
+
+
+class Draft:
+    """Nodes and steps in the order in which they are added; node 0 is the root."""
+
+    def __init__(self) -> None:
+        self._parent = [-1]
+        self._kind = [ROOT]
+        self._args = [(0, 0, 0)]
+        self.steps: list[dict[str, Any]] = []
+        self.arrays: dict[str, np.ndarray] = {}
+
+    def node(self, parent: int, kind: int, first: int, second: int) -> int:
+        """Add a child by the decision that makes it (see :mod:`certmix.verify.tree`); its number."""
+        self._parent.append(parent)
+        self._kind.append(kind)
+        self._args.append((int(first), int(second), 0))
+        return len(self._parent) - 1
+
+    def step(
+        self, node: int, kind: str, arrays: Mapping[str, np.ndarray] | None = None, **numbers: Any
+    ) -> None:
+        """Add a step to a node; its arrays are stored under a prefix of its own."""
+        entry: dict[str, Any] = {"node": int(node), "kind": kind}
+        if arrays:
+            entry["arrays"] = f"{len(self.steps)}/"
+            self.arrays.update({entry["arrays"] + name: np.asarray(array) for name, array in arrays.items()})
+        self.steps.append({**entry, **numbers})
+
+    def __len__(self) -> int:
+        return len(self._parent)
+
+    def certificate(self, problem: Problem, result: Result, bound: float) -> Certificate:
+        """The finished certificate; ``bound`` is what all leaves reach."""
+        assert result.labels is not None
+        assert result.means is not None
+        assert result.weights is not None
+        statement = state(problem)
+        tolerances = {"relative": result.tolerances.relative, "absolute": result.tolerances.absolute}
+        document = {
+            "format": FORMAT,
+            "version": VERSION,
+            "made_by": f"certmix {__version__}, engine {result.engine}",
+            "objective": float(result.objective),
+            "bound": float(bound),
+            "tolerances": tolerances,
+            "component_names": list(problem.component_names),
+            "digests": {"statement": digest(statement), "data": data_digest(problem.data)},
+            "steps": self.steps,
+            "statement": statement,
+        }
+        smallest = np.int8 if problem.n_components < 127 else np.int32
+        arrays = {
+            "incumbent/labels": result.labels.astype(smallest),
+            "incumbent/means": np.asarray(result.means, dtype=np.float64),
+            "incumbent/weights": np.asarray(result.weights, dtype=np.float64),
+            "tree/parent": np.array(self._parent, dtype=np.int32),
+            "tree/kind": np.array(self._kind, dtype=np.int8),
+            "tree/args": np.array(self._args, dtype=np.int32),
+            **self.arrays,
+        }
+        return Certificate(document, arrays)

@@ -1,0 +1,273 @@
+"""The prover for few dimensions: multipliers from the search's ascent, pricing trees, branching where a gap remains.
+
+Nothing here is trusted: the multipliers may come from anywhere, and every bound that counts is the checker's own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from certmix.certificate.draft import Draft
+from certmix.certificate.pricing_tree import grow
+from certmix.search.bounds.dual import DualBound
+from certmix.search.bounds.lagrangian import Lagrangian
+from certmix.search.bounds.pricer import PricingClass
+from certmix.search.threads import Threads
+from certmix.verify import tree
+from certmix.verify.domain import Domain
+from certmix.verify.enumeration import count, enumerate_all
+from certmix.verify.evidence import Evidence
+from certmix.verify.lagrangian import Pricing, combine
+from certmix.verify.root import Root
+
+FEW_CLUSTERINGS = 1 << 14  # enumerated rather than priced
+MOST_PRICING_NODES = 600_000
+MOST_NODES = 4000
+ITERATIONS = 60
+TRIES = 4
+
+
+class Unproved(Exception):
+    """No proof was found; the message says why."""
+
+
+@dataclass
+class _Task:
+    """An open node: its number in the draft, its domain, and its parent's multipliers."""
+
+    node: int
+    domain: Domain
+    multipliers: np.ndarray | None
+
+
+class LagrangianProver:
+    """Fills a draft with a proof that everything costs at least the target.
+
+    Parameters
+    ----------
+    dual : DualBound
+        Features, pricer and perhaps the multipliers of a run.
+    ahead : float
+        How far above the target the ascent aims, in nats: the slack that keeps pricing trees small.
+    """
+
+    def __init__(
+        self,
+        root: Root,
+        dual: DualBound,
+        target: float,
+        *,
+        ahead: float,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.root = root
+        self.dual = dual
+        self.target = target
+        self.ahead = ahead
+        self.should_stop = should_stop
+        self.pricing_nodes = 0
+        self.pairs = _matching(root)
+
+    def prove(self, draft: Draft) -> None:
+        """Add nodes and steps until every leaf is settled; raises :class:`Unproved` otherwise."""
+        open_nodes = [_Task(0, Domain.of(self.root), None)]
+        while open_nodes:
+            if self.should_stop():
+                raise Unproved("it took too long")
+            if len(draft) > MOST_NODES:
+                raise Unproved(f"{MOST_NODES} nodes did not suffice")
+            task = open_nodes.pop()
+            if not task.domain.propagate(self.root):
+                continue
+            if count(task.domain) <= FEW_CLUSTERINGS:
+                if not enumerate_all(self.root, task.domain, Evidence({}, {}), self.target) >= self.target:
+                    raise Unproved("the bound is not reached by every clustering, within rounding")
+                draft.step(task.node, "enumerate")
+                continue
+            kind, first, second, multipliers = self._settle(draft, task)
+            if kind == tree.ROOT:
+                continue
+            for side in (tree.OTHER[kind], kind):
+                domain = tree.decide(task.domain, self.root, side, (first, second))
+                if domain.copy().propagate(self.root):
+                    child = draft.node(task.node, side, first, second)
+                    open_nodes.append(_Task(child, domain, multipliers))
+
+    # -- one node --------------------------------------------------------------------------------------------
+    def _settle(self, draft: Draft, task: _Task) -> tuple[int, int, int, np.ndarray | None]:
+        """Prove the node, or say how to split it: (kind, args, multipliers); kind ROOT when it is proved."""
+        root, domain = self.root, task.domain
+        maybe_empty = np.flatnonzero((domain.low == 0) & (domain.high > 0))
+        if len(maybe_empty):
+            return tree.AT_MOST, int(maybe_empty[0]), 0, task.multipliers
+        sets = [m for m in domain.exchangeable(root) if domain.high[m[0]] > 0]
+        ascent = self._ascent(task, sets)
+        if ascent.best + self._shift(domain) >= self.target:
+            found = self._trees(ascent, domain, sets)
+            if found is not None:
+                draft.step(task.node, "lagrangian", found)
+                return tree.ROOT, 0, 0, None
+        return (*self._branch(ascent, domain, sets), ascent.best_t)
+
+    def _shift(self, domain: Domain) -> float:
+        return float(self.root.entropy[domain.high == 0, 0].sum()) - self.root.error
+
+    def _ascent(self, task: _Task, sets: list[np.ndarray]) -> Lagrangian:
+        """Multipliers for a domain."""
+        aim = self.target + self.ahead - self._shift(task.domain)
+        dual = self.dual
+        if task.node == 0 and dual._only_root:
+            dual.advance_root(self.target + self.ahead, math.inf)
+            if dual._root is not None:
+                return dual._root
+        phi, start = dual.phi, dual.start
+        if task.multipliers is not None:
+            parent = (task.multipliers - dual.arrays.scatter[0]) / dual.arrays.weight
+            phi = np.column_stack([parent, phi])
+            start = np.concatenate([[1.0], np.zeros(len(start))])
+        classes = [self._pricing_class(task.domain, members) for members in sets]
+        ascent = Lagrangian(
+            dual.pricer,
+            classes,
+            phi,
+            seed=task.node,
+            resolution=max(0.02 * self.ahead / self.root.K, 1e-9),
+            threads=Threads(1),
+            should_stop=self.should_stop,
+            report=lambda bound: None,
+        )
+        limit = dual._node_limit(False)
+        ascent.begin(start, dual._admissible(classes), aim, limit)
+        ascent.advance(aim, ITERATIONS, limit, 10 * limit)
+        return ascent
+
+    def _pricing_class(self, domain: Domain, members: np.ndarray) -> PricingClass:
+        root, k = self.root, int(members[0])
+        inside = domain.inside()[:, k]
+        status = np.where(inside, 1, np.where(domain.allowed[:, k], 0, -1)).astype(np.int64)
+        box = Pricing(root, domain, k, np.zeros(root.N), np.zeros((0, 2), dtype=np.int64))
+        others = int(domain.low.sum() - domain.low[k])
+        unlimited = domain.high[k] >= root.n - others and root.size_upper[k] >= root.n
+        most = float(root.n if unlimited else domain.high[k])
+        names = tuple(int(m) for m in members)
+        return PricingClass(k, len(members), names, status, float(box.a), most, box.lo, box.hi)
+
+    def _trees(
+        self, ascent: Lagrangian, domain: Domain, sets: list[np.ndarray]
+    ) -> dict[str, np.ndarray] | None:
+        """Pricing trees for the ascent's multipliers; None when the prices turn out too low."""
+        root, t = self.root, ascent.best_t
+        counts = np.array([len(m) for m in sets])
+        pairs = self.pairs
+        pricings = [Pricing(root, domain, int(m[0]), t, pairs) for m in sets]
+        expected = np.array([ascent._local_value(i, t) for i in range(len(ascent.classes))])
+        if len(expected) != len(sets) or not np.isfinite(expected).all():
+            return None
+        empty = [(1, float(root.entropy[k, 0])) for k in np.flatnonzero(domain.high == 0)]
+        grown: dict[int, tuple[float, np.ndarray, np.ndarray]] = {}
+        for _ in range(TRIES):
+            prices = [*zip(counts.tolist(), expected.tolist(), strict=True), *empty]
+            slack = combine(root, t, prices) - self.target
+            thresholds = expected - 0.999 * slack / counts.sum()
+            prices = [*zip(counts.tolist(), thresholds.tolist(), strict=True), *empty]
+            if not slack > 0 or not combine(root, t, prices) >= self.target:
+                return None
+            stuck = False
+            for i, pricing in enumerate(pricings):
+                if i in grown and grown[i][0] >= thresholds[i]:
+                    continue
+                found = grow(
+                    pricing, float(thresholds[i]), MOST_PRICING_NODES - self.pricing_nodes, self.should_stop
+                )
+                self.pricing_nodes += found.nodes
+                if not found.complete:
+                    if math.isinf(found.least):
+                        raise Unproved("the pricing trees grow too large")
+                    expected[i] = found.least  # cheaper sets than local search had seen: share the slack anew
+                    stuck = True
+                    break
+                grown[i] = float(thresholds[i]), found.axis, found.cut
+            if not stuck:
+                return self._arrays(t, pairs, domain, sets, grown)
+        return None
+
+    def _arrays(
+        self,
+        t: np.ndarray,
+        pairs: np.ndarray,
+        domain: Domain,
+        sets: list[np.ndarray],
+        grown: dict[int, tuple[float, np.ndarray, np.ndarray]],
+    ) -> dict[str, np.ndarray]:
+        arrays = {"multipliers": t}
+        if len(pairs):
+            arrays["pairs"] = pairs.astype(np.int32)
+        place = {int(m[0]): i for i, m in enumerate(domain.exchangeable(self.root))}
+        for i, members in enumerate(sets):
+            number = place[int(members[0])]
+            arrays[f"axis/{number}"], arrays[f"cut/{number}"] = grown[i][1], grown[i][2]
+        return arrays
+
+    # -- branching -------------------------------------------------------------------------------------------
+    def _branch(self, ascent: Lagrangian, domain: Domain, sets: list[np.ndarray]) -> tuple[int, int, int]:
+        """Which group to put into which component, or not."""
+        root = self.root
+        free = ~domain.decided
+        alike = [m for m in sets if len(m) > 1]
+        if alike:
+            members = alike[0]
+            able = free & domain.allowed[:, members].all(axis=1)
+            if able.any():
+                return tree.IN, self._anchor(domain, able), int(members[0])
+        share = np.zeros((root.N, root.K))
+        solved = ascent.master.solve()
+        rows = ascent.master.sets()
+        if solved is not None and len(solved[3]) == len(rows):
+            for (chosen, i), weight in zip(rows, solved[3], strict=True):
+                share[chosen, ascent.classes[i].component] += weight
+        share = np.where(domain.allowed, share, 0.0)
+        split = np.where(free, np.minimum(1.0, share.sum(axis=1)) - share.max(axis=1), -1.0)
+        g = int(split.argmax())
+        if split[g] < 1e-3:  # the master is whole: take the group that hesitates most
+            costs = np.where(domain.allowed, self._costs(), math.inf)
+            two = np.sort(costs, axis=1)[:, :2]
+            g = int(np.where(free, two[:, 1] - two[:, 0], math.inf).argmin())
+            return tree.IN, g, int(costs[g].argmin())
+        return tree.IN, g, int(share[g].argmax())
+
+    def _anchor(self, domain: Domain, able: np.ndarray) -> int:
+        """A group in the heart of a cluster that has none yet, one with conflicts if there are such."""
+        costs = self._costs()
+        own = np.stack(self.dual.partition).argmax(axis=0)
+        taken = set(own[domain.decided].tolist())
+        fresh = able & ~np.isin(own, list(taken))
+        able = fresh if fresh.any() else able
+        degree = np.bincount(self.root.conflicts.ravel(), minlength=self.root.N)
+        score = costs[np.arange(self.root.N), own] - 1e3 * degree
+        return int(np.where(able, score, math.inf).argmin())
+
+    def _costs(self) -> np.ndarray:
+        """Cost per sample of every group in every component of the incumbent."""
+        out = np.empty((self.root.N, self.root.K))
+        for k, members in enumerate(self.dual.partition):
+            x, w = self.root.points[self.root.system[k]], self.root.weight
+            mean = np.average(x[members], axis=0, weights=w[members]) if members.any() else x.mean(axis=0)
+            out[:, k] = 0.5 * ((x - mean) ** 2).sum(axis=1) - math.log(max(1, w[members].sum()) / self.root.n)
+        return out
+
+
+def _matching(root: Root) -> np.ndarray:
+    """Disjoint conflict pairs, nearest pairs first: those are the ones that would like to be together."""
+    x = root.points[0]
+    gap = ((x[root.conflicts[:, 0]] - x[root.conflicts[:, 1]]) ** 2).sum(axis=1)
+    used = np.zeros(root.N, dtype=bool)
+    pairs = []
+    for g, h in root.conflicts[np.argsort(gap, kind="stable")].tolist():
+        if not used[g] and not used[h]:
+            used[g] = used[h] = True
+            pairs.append((g, h))
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)

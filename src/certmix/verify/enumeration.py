@@ -1,0 +1,80 @@
+"""The step ``enumerate``: every clustering of a domain with few of them, its cost from the formula."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from certmix.verify.domain import Domain
+from certmix.verify.evidence import Evidence, Rejected
+from certmix.verify.root import Root
+from certmix.verify.rounding import below, gamma, least_quadratic
+
+MOST = 1 << 20
+BATCH = 1 << 13
+
+
+def count(domain: Domain) -> float:
+    """How many clusterings the candidates allow."""
+    return float(np.prod(domain.allowed.sum(axis=1).astype(np.float64)))
+
+
+def enumerate_all(root: Root, domain: Domain, evidence: Evidence, target: float) -> float:
+    """The least cost of a feasible clustering in the domain, less rounding; infinite when there is none."""
+    total = count(domain)
+    if total > MOST:
+        raise Rejected(
+            f"it asks for the enumeration of {total:.3g} clusterings; at most {MOST:,} are enumerated"
+        )
+    choices = [np.flatnonzero(row) for row in domain.allowed]
+    least = math.inf
+    for first in range(0, int(total), BATCH):
+        number = np.arange(first, min(first + BATCH, int(total)))
+        labels = np.empty((len(number), root.N), dtype=np.int64)
+        for g, components in enumerate(choices):  # mixed radix
+            labels[:, g] = components[number % len(components)]
+            number = number // len(components)
+        labels = labels[feasible(root, domain, labels)]
+        if len(labels):
+            least = min(least, float(costs(root, labels).min()))
+    return least if math.isinf(least) else below(least, root.error)
+
+
+def feasible(root: Root, domain: Domain, labels: np.ndarray) -> np.ndarray:
+    """Which rows of labels (of groups) satisfy the sizes and rules of the domain."""
+    good = np.ones(len(labels), dtype=bool)
+    for k in range(root.K):
+        size = (labels == k) @ root.weight
+        good &= (size >= domain.low[k]) & (size <= domain.high[k])
+    for g, h in root.conflicts.tolist():
+        good &= labels[:, g] != labels[:, h]
+    for g, then, k in root.implications.tolist():
+        good &= (labels[:, g] != k) | (labels[:, then] == k)
+    for groups, coefficient, k, low, high in root.counts:
+        found = (labels[:, groups] == k) @ coefficient
+        good &= (found >= low) & (found <= high)
+    return good
+
+
+def costs(root: Root, labels: np.ndarray) -> np.ndarray:
+    """Lower bounds on the cost of every row of labels, rounding of this computation included (not ``root.error``)."""
+    total, size = np.zeros(len(labels)), np.zeros(len(labels))
+    for k in range(root.K):
+        c = root.system[k]
+        x, g, m = root.points[c], root.prior_weight[k], root.prior_mean[k]
+        weight = (labels == k) * root.weight.astype(np.float64)
+        number = weight.sum(axis=1)
+        value, terms = least_quadratic(
+            number[:, None] + g,
+            weight @ x + g * m,
+            0.5 * (weight @ x**2 + g * m**2),
+            np.broadcast_to(root.mean_lower[k], (len(labels), root.d)),
+            np.broadcast_to(root.mean_upper[k], (len(labels), root.d)),
+        )
+        h = root.entropy[k][number.astype(np.int64)]
+        inside = (labels == k) @ root.scatter[c]
+        total += value.sum(axis=1) + inside + h
+        size += terms.sum(axis=1) + inside + np.abs(h)
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isposinf(total), math.inf, total - gamma(root.N + root.K + root.d + 32) * size)

@@ -1,0 +1,100 @@
+"""The clustering of a certificate: does it satisfy every constraint, and what is it worth?"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from certmix.verify.evidence import Evidence, Rejected
+from certmix.verify.rounding import UNIT, gamma
+from certmix.verify.statement import Statement
+
+SLACK = 1e-9  # how far means and weights may miss their bounds, relatively
+
+
+def value(s: Statement, data: np.ndarray, evidence: Evidence) -> tuple[float, float]:
+    """The objective at labels, means and weights, and a bound on its rounding.
+
+    Whatever means and weights are given, if they are admissible the objective there is no less than that of the labels
+    with their best means and weights.
+    """
+    labels = evidence.integers("incumbent/labels", s.n, low=0, high=s.K - 1)
+    means = evidence.floats("incumbent/means", s.K, s.d)
+    weights = evidence.floats("incumbent/weights", s.K)
+    sizes = np.bincount(labels, minlength=s.K)
+    _check_labels(s, labels, sizes)
+    _check_parameters(s, data, labels, sizes, means, weights)
+    away = data - means[labels]
+    size = np.abs(data) + np.abs(means[labels])
+    terms = [0.0]
+    error = 0.0
+    for k in range(s.K):
+        p, rows = s.precision[k if len(s.precision) > 1 else 0], labels == k
+        terms += (0.5 * ((away[rows] @ p) * away[rows]).sum(axis=1)).tolist()
+        shift = np.abs(away[rows]) + 4 * UNIT * size[rows]
+        error += gamma(2 * s.d + 16) * 0.5 * float(((shift @ np.abs(p)) * shift).sum())
+        gap = means[k] - s.prior_mean[k]
+        terms.append(0.5 * float(gap @ s.prior_precision[k] @ gap))
+        reach = np.abs(means[k]) + np.abs(s.prior_mean[k])
+        error += gamma(2 * s.d + 16) * 0.5 * float(reach @ np.abs(s.prior_precision[k]) @ reach)
+        power = sizes[k] + s.alpha[k] - 1.0
+        if power != 0.0:
+            if weights[k] <= 0:
+                raise Rejected(f"the weight of component {k} is not positive")
+            terms.append(-power * math.log(weights[k]))
+        terms.append(float(sizes[k] * s.half_log_det[k]))
+        error += 8 * UNIT * (abs(terms[-2]) + abs(terms[-1]) + abs(power))
+    error += (s.n + float(np.abs(s.alpha - 1).sum())) * 1.01 * abs(math.fsum(weights.tolist()) - 1.0)
+    found = math.fsum(terms)
+    return found, error + 4 * UNIT * (abs(found) + math.fsum(map(abs, terms)))
+
+
+def _check_labels(s: Statement, labels: np.ndarray, sizes: np.ndarray) -> None:
+    low, high = s.size_limits()
+    broken = []
+    if (sizes < low).any() or (sizes > high).any():
+        broken.append("a size limit")
+    i, j = s.together.T
+    if (labels[i] != labels[j]).any():
+        broken.append("a must-link")
+    i, j = s.apart.T
+    if (labels[i] == labels[j]).any():
+        broken.append("a cannot-link")
+    i, j, k = s.implications.T
+    if (((k < 0) | (labels[i] == k)) & (labels[i] != labels[j])).any():
+        broken.append("an implication")
+    i, k = s.labels.T
+    if (labels[i] != k).any():
+        broken.append("a known label")
+    for k, least, most, samples in s.counts:
+        if not least <= np.count_nonzero(labels[samples] == k) <= most:
+            broken.append("a count")
+    if broken:
+        raise Rejected(f"the clustering violates {broken[0]}")
+
+
+def _check_parameters(
+    s: Statement,
+    data: np.ndarray,
+    labels: np.ndarray,
+    sizes: np.ndarray,
+    means: np.ndarray,
+    weights: np.ndarray,
+) -> None:
+    slack = SLACK * (1.0 + np.abs(means))
+    if (means < s.mean_lower - slack).any() or (means > s.mean_upper + slack).any():
+        raise Rejected("a mean lies outside its bounds")
+    if "means" in s.estimators:
+        for k in np.flatnonzero(sizes):
+            average = data[labels == k].mean(axis=0)
+            if (np.abs(means[k] - average) > 1e-7 * (1.0 + np.abs(average))).any():
+                raise Rejected(f"the mean of component {k} is not the average of its samples")
+    if s.fixed_weights is not None and (weights != s.fixed_weights).any():
+        raise Rejected("the weights are not the fixed ones")
+    if s.fixed_weights is None:
+        out = (weights < s.weight_lower - SLACK) | (weights > s.weight_upper + SLACK)
+        if out.any() or (weights < 0).any() or abs(weights.sum() - 1.0) > SLACK:
+            raise Rejected("the weights lie outside their bounds or do not add up to one")
+        if "weights" in s.estimators and (np.abs(weights - sizes / s.n) > SLACK).any():
+            raise Rejected("the weights are not the shares of the samples")
