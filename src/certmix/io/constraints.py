@@ -45,6 +45,8 @@ from certmix.errors import InputError
 from certmix.problem import constraints as c
 
 COLUMNS = ("type", "samples", "component", "limit")
+LONGEST = 18  # digits of a number that can be a position or a limit
+DEEPEST = 20
 
 
 @dataclass(frozen=True)
@@ -122,8 +124,10 @@ def read_constraints(
 def _text(path: Path) -> str:
     try:
         raw = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: the file cannot be read: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:  # a ValueError: a path with a zero byte in it
+        raise InputError(
+            f"{path}: the file cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from None
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -290,7 +294,7 @@ def _csv_entry(path: Path, cells: dict[str, str], where: str) -> Entry:
     if not all(samples):
         raise InputError(f"{path.name}, {where}: a sample's name is missing in {written!r}")
     named = cells.get("component", "")
-    component = int(named) if named.isdecimal() else named or None
+    component = int(named) if named.isdecimal() and len(named) <= LONGEST else named or None
     return Entry(cells["type"], samples, component, cells.get("limit", "") or None, where)
 
 
@@ -298,13 +302,27 @@ def _csv_entry(path: Path, cells: dict[str, str], where: str) -> Entry:
 def _toml_entries(path: Path, text: str) -> Iterator[Entry]:
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # beside its own: numbers too long, nesting too deep
         raise InputError(f"{path.name}: not valid TOML: {error}") from None
+    _check_extent(path, document)
     for key, value in document.items():
         try:
             yield from _tables(value) if key == "constraint" else _shorthand(key, value)
         except InputError as error:
             raise InputError(f"{path.name}, {error}") from None
+
+
+def _check_extent(path: Path, document: Any) -> None:
+    """Refuse nesting and whole numbers beyond all use, which could not even be shown in an error."""
+    waiting = [(document, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        if depth > DEEPEST:
+            raise InputError(f"{path.name}: its tables are nested more than {DEEPEST} deep")
+        if isinstance(value, int) and abs(value) >= 10**LONGEST:
+            raise InputError(f"{path.name}: it holds a whole number of more than {LONGEST} digits")
+        inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        waiting += [(item, depth + 1) for item in inside]
 
 
 def _tables(value: Any) -> Iterator[Entry]:

@@ -206,9 +206,11 @@ def load_npy(path: Path) -> np.ndarray:
             if stream.read(6) != b"\x93NUMPY":
                 raise InputError(f"{path} is not a NumPy array file (write one with numpy.save)")
         array = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        if isinstance(error, InputError):
-            raise
+    except InputError:
+        raise
+    except (
+        Exception
+    ) as error:  # a damaged header is Python source to NumPy, with all the errors that can have
         if "object arrays" in str(error).lower():
             raise InputError(f"{path} holds Python objects, not numbers; save a numeric array") from None
         raise InputError(f"{path} is a damaged NumPy array file ({error})") from None

@@ -11,7 +11,6 @@ import hashlib
 import io
 import json
 import math
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -114,6 +113,8 @@ def save(result: Result, path: str | Path, *, extra: Mapping[str, Any] | None = 
 
 def _stem(path: str | Path) -> Path:
     path = Path(path)
+    if not path.name:
+        raise InputError(f"{str(path)!r} names no file")
     return path.with_suffix("") if path.suffix in (".json", ".npz") else path
 
 
@@ -141,11 +142,15 @@ def load(path: str | Path) -> Result:
 
 
 def _read_json(source: Path) -> dict[str, Any]:
-    if not source.is_file():
-        raise InputError(f"there is no file {str(source)!r}")
     try:
+        if not source.is_file():
+            raise InputError(f"there is no file {str(source)!r}")
         document = json.loads(source.read_text(encoding="utf-8"), parse_constant=_no_constant)
-    except (OSError, ValueError, RecursionError) as error:
+    except InputError:
+        raise
+    except OSError as error:
+        raise InputError(f"{str(source)!r} cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{source} is damaged: it is not JSON ({error})") from None
     if not isinstance(document, dict):
         raise InputError(f"{source} is not a result of certmix")
@@ -167,7 +172,9 @@ def _read_arrays(stem: Path, entry: Mapping[str, Any]) -> dict[str, Any]:
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             return {name: arrays.get(name) for name in _ARRAYS}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (
+        Exception
+    ) as error:  # zipfile, zlib and NumPy's parser have a dozen kinds of errors for a damaged file
         raise InputError(f"{source.name} cannot be read: {error}") from None
 
 

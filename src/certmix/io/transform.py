@@ -67,6 +67,9 @@ def fit_transform(
     if not standardize and pca is None:
         return data, None
     n, d = data.shape
+    largest = float(np.abs(data).max())
+    if largest > 1e100:
+        raise InputError(f"the data hold a value of size {largest:.3g}; rescale them first")
     centre = data.mean(axis=0)
     scale = np.ones(d)
     if standardize:
@@ -77,6 +80,9 @@ def fit_transform(
                 f"column {columns[j]!r} is constant (always {data[0, j]:g}); it cannot be scaled: drop it"
             )
         scale = data.std(axis=0)
+        if not scale.min() > 1e-100:
+            j = int(scale.argmin())
+            raise InputError(f"column {columns[j]!r} hardly varies (by {scale[j]:.3g}); rescale it first")
     transform = Transform(columns, centre, scale, standardized=standardize)
     if pca is not None:
         if not 1 <= pca <= min(n, d):
