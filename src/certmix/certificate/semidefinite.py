@@ -51,7 +51,7 @@ def tell(recorder: Recorder, result: Result) -> Draft:
             "a proof that looks at every choice of empty components by itself cannot be written down yet"
         )
     inner = {entry.parent for entry in entries}
-    draft, stored = Draft(), _Store(result.n_components)
+    draft, stored = Draft(), Store(result.n_components)
     number: list[int] = []
     for i, entry in enumerate(entries):
         if entry.parent < 0:
@@ -74,7 +74,7 @@ def tell(recorder: Recorder, result: Result) -> Draft:
     return draft
 
 
-class _Store:
+class Store:
     """The arrays of all steps, one after another."""
 
     def __init__(self, n_components: int) -> None:

@@ -1,0 +1,96 @@
+"""Semidefinite steps as a search would record them, and what the checker says to them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from certmix.certificate.semidefinite import PREFIX, Store, target_of, tell
+from certmix.certificate.statement import state as stated
+from certmix.ledger import Ledger
+from certmix.options import Options
+from certmix.presolve.instance import Instance, reduce
+from certmix.problem import Problem
+from certmix.result import Result, build_result
+from certmix.search.bounds.semidefinite import record
+from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
+from certmix.search.bounds.semidefinite.contraction import Domain as SearchDomain
+from certmix.search.bounds.semidefinite.fixing import exclude_members, exclude_sizes, find_pairs_apart
+from certmix.search.bounds.semidefinite.safe import Proof, prove
+from certmix.search.engines import first_incumbent
+from certmix.search.loop import Search
+from certmix.search.threads import Threads
+from certmix.verify import statement
+from certmix.verify.domain import Domain
+from certmix.verify.evidence import Evidence
+from certmix.verify.root import Root, build
+from random_domains import State
+
+
+def root_of(problem: Problem) -> Root:
+    return build(statement.read(json.loads(json.dumps(stated(problem)))), problem.data)
+
+
+def checkers_domain(domain: SearchDomain, instance: Instance) -> Domain:
+    """The domain of a node of the search, as the checker holds it."""
+    allowed = (domain.mask[:, None] >> np.arange(instance.n_components)) & 1 == 1
+    low, high = domain.a.astype(np.int64), domain.b.astype(np.int64)
+    return Domain(allowed, low, high, domain.apart.copy())
+
+
+def recorded(state: State, cutoff: float, labels: np.ndarray) -> tuple[record.Step, Proof, Domain]:
+    """The step of a state, its proof, and the domain in which it was made; the state's own domain is narrowed."""
+    instance, domain, method = state.instance, state.domain, state.method
+    before = checkers_domain(domain, instance)
+    grain = record.grain_for(1.0, cutoff, instance.n_components, len(state.shape.root))
+    terms = instance.n_groups + instance.n_features
+    proof = prove(method, state.constant, instance.error, terms, grain)
+    note = record.Note(record.Recorder(), record.Entry(-1))
+    draft = note.draft(state.shape, method, proof)
+    note.before(domain, state.shape, method)
+    if proof.bound >= cutoff or not exclude_sizes(domain, method, proof, cutoff):
+        note.closed(draft)
+    else:
+        exclude_members(domain, state.shape, method, proof, cutoff, Threads(1))
+        find_pairs_apart(domain, state.shape, method, proof, cutoff, labels, Threads(1))
+        note.kept(draft, domain, state.shape, method, last=True)
+        if not note.entry.steps:
+            note.closed(draft)
+    return note.entry.steps[0], proof, before
+
+
+def evidence_of(step: record.Step, n_components: int, **changed: np.ndarray) -> Evidence:
+    """A step as the checker reads it, some arrays (of record.Step, or N) replaced."""
+    if "N" in changed:
+        slack = changed.pop("N").astype(np.int32)
+        step = replace(step, packed=record.zlib.compress(slack.tobytes()), wide=True)
+    store = Store(n_components)
+    store.add(replace(step, arrays={**step.arrays, **changed}))
+    return Evidence({"arrays": PREFIX, "at": 0}, store.arrays())
+
+
+def searched(
+    problem: Problem, *, threads: int = 1, recorder: record.Recorder | None = None, **settings: Any
+) -> tuple[Result, record.Recorder]:
+    """The engine's search with its proof written down."""
+    options = Options(threads=threads, restarts=1, **settings)
+    ledger = Ledger(problem, options.tolerances)
+    instance = reduce(problem)
+    first_incumbent(instance, ledger, options)
+    recorder = recorder or record.Recorder()
+    labels = None if ledger.incumbent is None else ledger.incumbent.labels
+    with Threads(threads) as workers:
+        bound = SemidefiniteBound(instance, labels, threads=workers, recorder=recorder)
+        reason = Search(bound, ledger, options, largest_batch=threads).run()
+    assert reason is not None
+    return (
+        build_result(problem, ledger, engine="sdp", termination=reason, certificate_level="computed"),
+        recorder,
+    )
+
+
+def certified(problem: Problem, result: Result, recorder: record.Recorder) -> Any:
+    return tell(recorder, result).certificate(problem, result, target_of(result))
