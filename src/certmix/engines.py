@@ -55,6 +55,7 @@ _PLACES = {
     "variational": "certmix.local.engine:VariationalEM",
     "slsqp": "certmix.local.engine:Slsqp",
     "annealing": "certmix.local.engine:Annealing",
+    "bandi": "certmix.local.engine:Bandi",
 }
 NAMES = ("auto", *_PLACES)
 

@@ -36,7 +36,7 @@ def reproduce_command(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Draw the expression profile of this PAM50 sample too, by name or number; may be repeated.",
+            help="Draw the expression profile of this PAM50 sample too; may be repeated.",
         ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,

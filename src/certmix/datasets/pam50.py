@@ -35,7 +35,7 @@ def load_pam50(path: Any, dimension: int | None = 4) -> Dataset:
         ``target`` is -1 for samples whose subtype is not known; :meth:`Dataset.labels` gives the known ones
         as constraints.
     """
-    samples, genes, subtypes, matrix = _read(Path(path))
+    samples, genes, subtypes, matrix = read_matrix(Path(path))
     names = tuple(sorted({s for s in subtypes if s}))
     target = np.array([names.index(s) if s else -1 for s in subtypes])
     data = np.where(np.isnan(matrix), 0.0, matrix)
@@ -71,7 +71,7 @@ def load_pam50(path: Any, dimension: int | None = 4) -> Dataset:
     )
 
 
-def _read(path: Path) -> tuple[tuple[str, ...], tuple[str, ...], list[str], np.ndarray]:
+def read_matrix(path: Path) -> tuple[tuple[str, ...], tuple[str, ...], list[str], np.ndarray]:
     """Sample names, genes, subtypes (blank where unknown) and the matrix, NaN where a value is missing."""
     path = path / FILE if path.is_dir() else path
     try:
@@ -82,8 +82,13 @@ def _read(path: Path) -> tuple[tuple[str, ...], tuple[str, ...], list[str], np.n
     rows = {line[0].strip(): line[1:] for line in lines[1:]}
     if _SUBTYPE_ROW not in rows:
         raise InputError(f"{path} is not the PAM50 matrix: it has no row {_SUBTYPE_ROW!r}")
+    for name, values in rows.items():
+        if len(values) > len(samples):
+            raise InputError(f"{path} has {len(values)} values for {name!r} but {len(samples)} samples")
     rows = {name: values + [""] * (len(samples) - len(values)) for name, values in rows.items()}
     subtypes = [value.strip() for value in rows.pop(_SUBTYPE_ROW)]
+    if not rows or not samples:
+        raise InputError(f"{path} is not the PAM50 matrix: it has no samples or no genes")
     matrix = np.array([[_number(v, gene, path) for v in values] for gene, values in rows.items()])
     return samples, tuple(rows), subtypes, matrix.T
 

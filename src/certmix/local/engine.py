@@ -118,3 +118,15 @@ class Annealing(_SoftMethod):
         from certmix.local.annealing import annealing
 
         return annealing(problem, **arguments)
+
+
+class Bandi(_SoftMethod):
+    """The method of Bandi, Bertsimas and Mazumder: parameters by mixed-integer optimisation, then labels."""
+
+    name = "bandi"
+    source = "Bandi et al."
+
+    def method(self, problem: Problem, **arguments: Any) -> LocalSolution:
+        from certmix.local.bandi import bandi
+
+        return bandi(problem, **arguments)

@@ -54,7 +54,7 @@ def kmeans(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fewer distinct points than clusters is no harm here
         model.fit(points, sample_weight=instance.weight)
-    component = _matched(instance, model.labels_)
+    component = matched(instance, model.labels_)
     own = instance.expand(component[model.labels_])
     means, weights = best_parameters(problem, one_hot(own, problem.n_components))
     return conclude(
@@ -79,7 +79,7 @@ def _whitened_by_mean_precision(instance: Instance) -> np.ndarray:
     return np.asarray(points / instance.weight[:, None])
 
 
-def _matched(instance: Instance, clusters: np.ndarray) -> np.ndarray:
+def matched(instance: Instance, clusters: np.ndarray) -> np.ndarray:
     """The component of every cluster, such that the sum of their costs is least."""
     K = instance.n_components
     if len(np.unique(instance.classes)) == 1:

@@ -61,6 +61,6 @@ def number(id: str) -> float:
     return values()[id].number
 
 
-def rows(id: str) -> list[list[Any]]:
-    """A printed table."""
+def rows(id: str) -> list[Any]:
+    """A printed row or table."""
     return list(values()[id].value)

@@ -12,6 +12,8 @@ _PLACES = {
     "figure1a": "certmix.study.figure1a:Figure1a",
     "figure1b": "certmix.study.figure1b:Figure1b",
     "restarts": "certmix.study.restarts:Restarts",
+    "bandi": "certmix.study.bandi:Bandi",
+    "pam50": "certmix.study.pam50.piece:Pam50",
 }
 PIECES = tuple(_PLACES)
 ALL = "all"

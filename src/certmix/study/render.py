@@ -15,8 +15,8 @@ _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
 h1, h2, h3 { line-height: 1.25; margin-top: 2rem; }
 table { border-collapse: collapse; margin: 1rem 0 .3rem; font-size: .9rem; display: block; overflow-x: auto; }
-th, td { padding: .3rem .7rem; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap; }
-th:first-child, td:first-child, td.text { text-align: left; }
+th, td { padding: .3rem .7rem; text-align: left; border-bottom: 1px solid #ddd; white-space: nowrap; }
+.number { text-align: right; }
 th { border-bottom: 2px solid #888; }
 figure { margin: 1.5rem 0; }
 img { max-width: 100%; height: auto; }
@@ -42,7 +42,7 @@ def _markdown(block: Block) -> str:
         case Figure(name, caption, _):
             return f"![{caption}]({FIGURES}/{name}.png)\n\n*{caption}* ([SVG]({FIGURES}/{name}.svg))"
         case Table():
-            lines = [_row(block.header), _row(["---"] + ["---:"] * (len(block.header) - 1))]
+            lines = [_row(block.header), _row(["---:" if n else "---" for n in _numeric(block)])]
             lines += [_row(row) for row in block.rows]
             return "\n".join(lines) + f"\n\n*{block.caption}* ([CSV]({TABLES}/{block.name}.csv))"
 
@@ -73,15 +73,26 @@ def _html(block: Block) -> str:
                 f'<figcaption>{_inline(caption)} (<a href="{place}.png">PNG</a>)</figcaption></figure>'
             )
         case Table():
-            head = "".join(f"<th>{_inline(cell)}</th>" for cell in block.header)
-            rows = "".join(
-                "<tr>" + "".join(f"<td>{_inline(cell)}</td>" for cell in row) + "</tr>" for row in block.rows
-            )
+            kinds = ['<{} class="number">' if n else "<{}>" for n in _numeric(block)]
+            head = _html_row("th", block.header, kinds)
+            rows = "".join(f"<tr>{_html_row('td', row, kinds)}</tr>" for row in block.rows)
             link = f'<a href="{TABLES}/{html.escape(block.name)}.csv">CSV</a>'
             return (
                 f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
                 f'<p class="caption">{_inline(block.caption)} ({link})</p>'
             )
+
+
+def _html_row(tag: str, cells: Sequence[str], kinds: Sequence[str]) -> str:
+    return "".join(
+        f"{kind.format(tag)}{_inline(cell)}</{tag}>" for kind, cell in zip(kinds, cells, strict=True)
+    )
+
+
+def _numeric(table: Table) -> list[bool]:
+    """Which columns hold numbers, or a dash in their place: those are set to the right."""
+    columns = zip(*table.rows, strict=True) if table.rows else [()] * len(table.header)
+    return [all(not cell or re.match(r"[-–>\d]", cell) for cell in column) for column in columns]
 
 
 def _inline(text: str) -> str:

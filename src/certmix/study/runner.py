@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Sequence
 from pathlib import Path
@@ -83,5 +84,5 @@ def _announce(
 
 
 def _made_with(settings: Settings) -> str:
-    system = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
+    system = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     return f"Made with `--time-limit {settings.time_limit:g}`, seed {settings.seed}, {system}."

@@ -132,7 +132,7 @@ def _compile(problem: Problem, engine: str, tell: Tell) -> None:
 
 
 def _data_title(data: Mapping[str, Any]) -> str:
-    options = [f"{k}={v}" for k, v in data.items() if k not in ("name", "path")]
+    options = [f"{k}={v}" for k, v in data.items() if k not in ("name", "digest")]
     return " ".join([str(data["name"]), *options])
 
 
