@@ -93,4 +93,4 @@ def searched(
 
 
 def certified(problem: Problem, result: Result, recorder: record.Recorder) -> Any:
-    return tell(recorder, result).certificate(problem, result, target_of(result))
+    return tell(recorder, problem, result).certificate(problem, result, target_of(result))

@@ -68,6 +68,10 @@ def make(
         return _simple(problem, result, "dynamic", dynamic.dynamic(root, domain, nothing, 0.0))
     if count(domain) <= MOST:
         return _simple(problem, result, "enumerate", enumerate_all(root, domain, nothing, 0.0))
+    if result.engine == "sdp" and record is not None:
+        from certmix.certificate.semidefinite import recorded
+
+        return recorded(problem, result, record)
     return _lagrangian(problem, result, record, root, late)
 
 

@@ -11,14 +11,33 @@ from __future__ import annotations
 import numpy as np
 
 from certmix.certificate.draft import Draft
+from certmix.certificate.format import Certificate
 from certmix.certificate.lagrangian import Unproved
+from certmix.problem import Problem, interchangeable
 from certmix.result import Result
 from certmix.search.bounds.semidefinite.record import Recorder, Step
 from certmix.status import Status
+from certmix.verify.check import check
 from certmix.verify.semidefinite import FIELDS
-from certmix.verify.tree import IN, OUT
+from certmix.verify.tree import ALL_AT_LEAST, FIRST_AT_MOST, IN, OUT
 
 PREFIX = "semidefinite/"
+
+
+def recorded(problem: Problem, result: Result, recorder: Recorder) -> Certificate:
+    """The certificate of a search that was recorded; it is checked, which takes little of the time of the search.
+
+    Raises
+    ------
+    Unproved
+        With the reason why there is none: where the checker relaxes more than the search did (bounds on weights, means
+        tied to averages), its leaves may not settle.
+    """
+    certificate = tell(recorder, problem, result).certificate(problem, result, target_of(result))
+    verdict = check(certificate.document, certificate.arrays, problem.data)
+    if not verdict.verified:
+        raise Unproved(f"its record does not convince the checker ({verdict.sentence.rstrip('.')})")
+    return certificate
 
 
 def target_of(result: Result) -> float:
@@ -35,7 +54,7 @@ def target_of(result: Result) -> float:
     return float(target)
 
 
-def tell(recorder: Recorder, result: Result) -> Draft:
+def tell(recorder: Recorder, problem: Problem, result: Result) -> Draft:
     """The tree of a search that was recorded.
 
     Raises
@@ -46,16 +65,13 @@ def tell(recorder: Recorder, result: Result) -> Draft:
     if recorder.full:
         raise Unproved(f"its proof takes more than {recorder.most_bytes // 2**20} MB")
     entries = recorder.entries
-    if sum(entry.parent < 0 for entry in entries) != 1:
-        raise Unproved(
-            "a proof that looks at every choice of empty components by itself cannot be written down yet"
-        )
     inner = {entry.parent for entry in entries}
     draft, stored = Draft(), Store(result.n_components)
+    roots = _roots(draft, problem)
     number: list[int] = []
     for i, entry in enumerate(entries):
         if entry.parent < 0:
-            number.append(0)
+            number.append(roots[entry.empty])
         else:
             kind = IN if entry.inside else OUT
             number.append(draft.node(number[entry.parent], kind, entry.group, entry.component))
@@ -72,6 +88,24 @@ def tell(recorder: Recorder, result: Result) -> Draft:
                 draft.steps.append({"node": number[i], "kind": "semidefinite", "arrays": PREFIX, "at": at})
     draft.arrays.update(stored.arrays())
     return draft
+
+
+def _roots(draft: Draft, problem: Problem) -> dict[tuple[int, ...], int]:
+    """The nodes at which the search begins: one for every choice of empty components, up to exchange.
+
+    Where components of a class may be empty, either the first of them is, and one looks at the others, or none is.
+    """
+    may, classes = problem.size_lower == 0, interchangeable(problem)
+    nodes: dict[tuple[int, ...], int] = {(): 0}
+    for c in np.unique(classes[may]):
+        members = np.flatnonzero((classes == c) & may).tolist()
+        for empty, node in list(nodes.items()):
+            del nodes[empty]
+            for count, k in enumerate(members):
+                nodes[*empty, *members[:count]] = draft.node(node, ALL_AT_LEAST, k, 0)
+                node = draft.node(node, FIRST_AT_MOST, k, 0)
+            nodes[*empty, *members] = node
+    return {tuple(sorted(empty)): node for empty, node in nodes.items()}
 
 
 class Store:

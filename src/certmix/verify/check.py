@@ -16,10 +16,17 @@ from certmix.verify.enumeration import enumerate_all
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.lagrangian import lagrangian
 from certmix.verify.root import build
+from certmix.verify.semidefinite import name, semidefinite
 from certmix.verify.tree import Step, Walked, walk
 
 VERSION = 1
-STEPS: dict[str, Step] = {"lagrangian": lagrangian, "enumerate": enumerate_all, "dynamic": dynamic}
+STEPS: dict[str, Step] = {
+    "lagrangian": lagrangian,
+    "enumerate": enumerate_all,
+    "dynamic": dynamic,
+    "semidefinite": semidefinite,
+    "name": name,
+}
 
 
 @dataclass(frozen=True)

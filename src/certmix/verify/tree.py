@@ -7,9 +7,12 @@ A node is its parent's domain after the parent's steps, plus one decision:
     kind 2  group g is in none of the components that are exchangeable with k (k among them)
     kind 3  component k has at most s samples    args (k, s, 0)
     kind 4  component k has at least s + 1
+    kind 5  component k has at most s samples, k the first of a set of exchangeable components
+    kind 6  every component that is exchangeable with k has at least s + 1
 
-Kinds 1 and 2 belong together, as do 3 and 4. When g is in one of several exchangeable components, renaming them puts
-it into the first, so in kind 1 k must be the first of its set. A side may be missing if nothing feasible is in it.
+Kinds 1 and 2 belong together, as do 3 and 4, 5 and 6. When g is in one of several exchangeable components, renaming
+them puts it into the first, so in kind 1 k must be the first of its set; likewise, when one of several exchangeable
+components has at most s samples, renaming makes it the first. A side may be missing if nothing feasible is in it.
 After the decision come conclusions (:meth:`Domain.propagate`), then the node's steps in their order, each followed by
 conclusions. A node is settled when a step's bound reaches the target or nothing feasible is left; one that is not must
 have children.
@@ -28,8 +31,15 @@ from certmix.verify.domain import Domain
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.root import Root
 
-ROOT, IN, OUT, AT_MOST, AT_LEAST = range(5)
-OTHER = {IN: OUT, OUT: IN, AT_MOST: AT_LEAST, AT_LEAST: AT_MOST}
+ROOT, IN, OUT, AT_MOST, AT_LEAST, FIRST_AT_MOST, ALL_AT_LEAST = range(7)
+OTHER = {
+    IN: OUT,
+    OUT: IN,
+    AT_MOST: AT_LEAST,
+    AT_LEAST: AT_MOST,
+    FIRST_AT_MOST: ALL_AT_LEAST,
+    ALL_AT_LEAST: FIRST_AT_MOST,
+}
 
 Step = Callable[[Root, Domain, Evidence, float], float]
 """``step(root, domain, evidence, target)`` proves a lower bound for everything in the domain that it leaves there; it
@@ -57,6 +67,14 @@ def decide(domain: Domain, root: Root, kind: int, args: Sequence[int]) -> Domain
             child.put(first, second)
         else:
             child.allowed[first, alike] = False
+    elif kind in (FIRST_AT_MOST, ALL_AT_LEAST):
+        alike = next(members for members in domain.exchangeable(root) if first in members)
+        if kind == ALL_AT_LEAST:
+            child.low[alike] = np.maximum(child.low[alike], second + 1)
+        elif first != alike[0]:
+            raise Rejected(f"component {first} is not the first of those exchangeable with it")
+        else:
+            child.high[first] = min(int(child.high[first]), second)
     elif kind == AT_MOST:
         child.high[first] = min(int(child.high[first]), second)
     else:
@@ -83,7 +101,7 @@ def walk(
     """
     parent = evidence.integers("tree/parent", None)
     count = len(parent)
-    kind = evidence.integers("tree/kind", count, low=ROOT, high=AT_LEAST)
+    kind = evidence.integers("tree/kind", count, low=ROOT, high=ALL_AT_LEAST)
     args = evidence.integers("tree/args", count, 3, low=0)
     if count == 0 or parent[0] != -1 or kind[0] != ROOT:
         raise Rejected("the tree does not begin with its root")

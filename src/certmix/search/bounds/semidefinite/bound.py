@@ -110,7 +110,7 @@ class SemidefiniteBound:
                 "group": np.full(count, -1),
                 "component": np.full(count, -1),
                 "record": np.array(
-                    [-1 if self.recorder is None else self.recorder.add() for _ in range(count)]
+                    [-1 if self.recorder is None else self.recorder.add_root(b) for b in nodes["b"]]
                 ),
             }
         )

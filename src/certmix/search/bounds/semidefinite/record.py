@@ -133,6 +133,7 @@ class Entry:
     group: int = -1
     component: int = -1
     inside: bool = True  # is the group in the component, or in none of those that it stands for
+    empty: tuple[int, ...] = ()  # components without samples: of a root
     steps: list[Step] = field(default_factory=list)
     best: Step | None = None  # the proof of the node's bound while it is open
     closed: bool = False
@@ -152,10 +153,14 @@ class Recorder:
         self.full = False
         self._lock = Lock()
 
-    def add(self, parent: int = -1, group: int = -1, component: int = -1, inside: bool = True) -> int:
+    def add(self, parent: int, group: int, component: int, inside: bool) -> int:
         """A new node; returns its number."""
-        best = self.entries[parent].best if parent >= 0 else None
-        self.entries.append(Entry(parent, group, component, inside, best=best))
+        self.entries.append(Entry(parent, group, component, inside, best=self.entries[parent].best))
+        return len(self.entries) - 1
+
+    def add_root(self, largest: np.ndarray) -> int:
+        """A root of the search, by the largest sizes of its components; there is one for every choice of empty ones."""
+        self.entries.append(Entry(-1, empty=tuple(np.flatnonzero(largest <= 0).tolist())))
         return len(self.entries) - 1
 
     def begin(self, node: int) -> Note | None:
