@@ -48,6 +48,8 @@ class Options:
         Whether breakpoints are added around the incumbent, or twice as many regular ones taken.
     warm_start : bool
         Whether ``minlp`` and ``miqp`` begin with hard EM's clustering, or with nothing (the paper's protocol).
+    certificate : bool
+        Whether the engine shall leave a record of its proof in the ledger, for a certificate.
     """
 
     gap: float = 1e-6
@@ -64,6 +66,7 @@ class Options:
     breakpoints: int = 10
     adaptive: bool = True
     warm_start: bool = True
+    certificate: bool = False
 
     def __post_init__(self) -> None:
         Tolerances(self.gap, self.absolute_gap)

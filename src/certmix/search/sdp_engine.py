@@ -12,6 +12,7 @@ from certmix.problem import Problem
 from certmix.problem.features import EVERY_FEATURE, Feature
 from certmix.search.bounds.interval import MOST_COMPONENTS
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
+from certmix.search.bounds.semidefinite.record import Recorder
 from certmix.search.engines import first_incumbent
 from certmix.search.loop import search
 from certmix.search.stopping import stop_reason
@@ -39,6 +40,7 @@ class SemidefiniteEngine:
         instance = reduce(problem)
         first_incumbent(instance, ledger, options)
         labels = None if ledger.incumbent is None else ledger.incumbent.labels
+        ledger.record = Recorder() if options.certificate else None
         # Blocks and nodes run side by side; threads inside the linear algebra would only get in each other's way.
         with Threads(options.n_threads) as threads, threadpool_limits(1):
             bound = SemidefiniteBound(
@@ -47,6 +49,7 @@ class SemidefiniteEngine:
                 threads=threads,
                 should_stop=lambda: stop_reason(ledger, options) is not None,
                 on_root_bound=ledger.raise_bound,
+                recorder=ledger.record,
             )
             reason = search(bound, ledger, options, largest_batch=options.n_threads)
         return Outcome(reason, infeasible=reason is Termination.EXHAUSTED and ledger.incumbent is None)
