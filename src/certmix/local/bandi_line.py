@@ -138,7 +138,7 @@ def _step_a(
     if found is None:
         return means, deviations
     s, t = found
-    left = deadline - time.perf_counter()
+    left = 0.5 * (deadline - time.perf_counter())  # later rounds want some too
     if left > _LEAST_SECONDS:
         s, t = _neighbouring_cells(x, grid, grid.cells(s, t), weights, (s, t), left)
     return t / s, 1.0 / s

@@ -144,7 +144,7 @@ def draw(found: Mapping[str, Record], limit: float) -> Any:
             ends.append((min(record["objective"], high), f"{METHODS[engine]} incumbent{value}", colour))
         if record["lower_bound"] is not None:
             ends.append((max(record["lower_bound"], low), f"{METHODS[engine]} bound", colour))
-    heights = spread([height for height, _, _ in ends], 0.065 * (high - low))
+    heights = spread([height for height, _, _ in ends], 0.07 * (high - low))
     for height, (_, text, colour) in zip(heights, ends, strict=True):
         axes.annotate(
             text,

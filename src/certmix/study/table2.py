@@ -47,7 +47,8 @@ class Table2:
 
 
 _PROTOCOL = (
-    "In brackets what the paper prints (12 h; MIQP on 16 cores). EM, SLSQP and SA begin at k-means and are scored as "
+    f"In brackets what the paper prints ({paper.printed('table2/time-limit')} h; MIQP on "
+    f"{paper.printed('table2/miqp-cores')} cores). EM, SLSQP and SA begin at k-means and are scored as "
     "in the paper: labels rounded to the most probable component, value at the method's own means and weights. MINLP "
     "and MIQP are the paper's models in SCIP (the paper: BARON and Gurobi), one thread, begun with nothing. `certmix` "
     "is `certmix solve` with its default engine, one thread. Components are matched with the true classes so that as "
@@ -177,7 +178,7 @@ def _model_findings(name: str, columns: Mapping[str, Record]) -> list[str]:
         return []
     return [
         f"{name}: within the time limit SCIP found no clustering for the {' and the '.join(without)}, begun with "
-        "nothing; what it proved is in the row LBD. The paper's solvers had 12 hours."
+        f"nothing; the row LBD has what it proved. The paper's solvers had {paper.printed('table2/time-limit')} hours."
     ]
 
 
