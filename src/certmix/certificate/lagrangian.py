@@ -28,6 +28,8 @@ FEW_CLUSTERINGS = 1 << 14  # enumerated rather than priced
 MOST_PRICING_NODES = 600_000
 MOST_NODES = 4000
 ITERATIONS = 60
+COARSE = 0.05  # far from the target prices need not be exact
+PATIENCE = 25  # iterations that must bring something
 TRIES = 4
 
 
@@ -70,7 +72,11 @@ class LagrangianProver:
         self.ahead = ahead
         self.should_stop = should_stop
         self.pricing_nodes = 0
-        self.pairs = _matching(root)
+        partner = (
+            dual.pricer.partner
+        )  # the same pairs as the search's pricing, for whose multipliers are good
+        first = np.flatnonzero(np.arange(root.N) < partner)
+        self.pairs = np.column_stack([first, partner[first]])
 
     def prove(self, draft: Draft) -> None:
         """Add nodes and steps until every leaf is settled; raises :class:`Unproved` otherwise."""
@@ -121,9 +127,9 @@ class LagrangianProver:
         aim = self.target + self.ahead - self._shift(task.domain)
         dual = self.dual
         if task.node == 0 and dual._only_root:
-            dual.advance_root(self.target + self.ahead, math.inf)
+            dual.advance_root(self.target + self.ahead, 0.0)
             if dual._root is not None:
-                return dual._root
+                return self._climb(dual._root, aim, dual._node_limit(True))
         phi, start = dual.phi, dual.start
         if task.multipliers is not None:
             parent = (task.multipliers - dual.arrays.scatter[0]) / dual.arrays.weight
@@ -140,9 +146,20 @@ class LagrangianProver:
             should_stop=self.should_stop,
             report=lambda bound: None,
         )
+        ascent.coarseness = COARSE
         limit = dual._node_limit(False)
         ascent.begin(start, dual._admissible(classes), aim, limit)
         ascent.advance(aim, ITERATIONS, limit, 10 * limit)
+        return ascent
+
+    def _climb(self, ascent: Lagrangian, aim: float, limit: int) -> Lagrangian:
+        """Ascend as long as it pays."""
+        ascent.coarseness = COARSE
+        while ascent.best < aim and not self.should_stop():
+            before, iterations = ascent.best, ascent.iterations
+            ascent.advance(aim, iterations + PATIENCE, limit)
+            if ascent.iterations == iterations or ascent.best - before < 0.02 * (aim - ascent.best):
+                break
         return ascent
 
     def _pricing_class(self, domain: Domain, members: np.ndarray) -> PricingClass:
@@ -258,16 +275,3 @@ class LagrangianProver:
             mean = np.average(x[members], axis=0, weights=w[members]) if members.any() else x.mean(axis=0)
             out[:, k] = 0.5 * ((x - mean) ** 2).sum(axis=1) - math.log(max(1, w[members].sum()) / self.root.n)
         return out
-
-
-def _matching(root: Root) -> np.ndarray:
-    """Disjoint conflict pairs, nearest pairs first: those are the ones that would like to be together."""
-    x = root.points[0]
-    gap = ((x[root.conflicts[:, 0]] - x[root.conflicts[:, 1]]) ** 2).sum(axis=1)
-    used = np.zeros(root.N, dtype=bool)
-    pairs = []
-    for g, h in root.conflicts[np.argsort(gap, kind="stable")].tolist():
-        if not used[g] and not used[h]:
-            used[g] = used[h] = True
-            pairs.append((g, h))
-    return np.array(pairs, dtype=np.int64).reshape(-1, 2)

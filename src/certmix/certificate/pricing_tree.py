@@ -92,7 +92,10 @@ def _where(
     distance = sum((x[:, j] - mu[:, j, None]) ** 2 for j in range(d))
     q = w * (0.5 * distance + beta[:, None]) + pricing.constant
     uncertain = active & (theta < 1.0)
-    loss = np.where(uncertain, np.maximum(np.minimum(q, 0.0) - theta * q - (1 - theta) * s, 0.0), 0.0)
+    least = np.minimum(q, 0.0)
+    for i, j in pricing.pairs.tolist():
+        least[:, i] = least[:, j] = np.minimum(least[:, i], least[:, j])
+    loss = np.where(uncertain, np.maximum(least - theta * q - (1 - theta) * s, 0.0), 0.0)
     score = np.zeros((len(short), d + 2))
     per = loss * w / np.maximum(far - near, 1e-300)
     for j in range(d):

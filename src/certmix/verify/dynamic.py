@@ -3,7 +3,8 @@ r"""The step ``dynamic``: the shortest path over the sorted samples, in one dime
 **Clusters are intervals.** Fix the means, weights and sizes of any clustering. With one precision P for all components
 its cost is a constant minus P sum_i y_i mu_{z_i}, and by the rearrangement inequality the sum is largest when samples
 and means are sorted alike; the exchange keeps means, weights and sizes. So some optimal clustering consists of
-intervals of the sorted sample, in some order of the components. This needs that nothing but sizes ties samples together.
+intervals of the sorted sample, in some order of the components. This needs that nothing but sizes ties samples
+together.
 
 **The recursion.** A state says how many components of every class of interchangeable ones have been placed;
 best[state][j] is the least cost of the first j samples in them.

@@ -24,6 +24,9 @@ Everything is now one quadratic per coordinate, least at a clipped point. For tw
 is in the set: with s_g the smaller, min(0, q_g, q_h) >= theta q_g + (1 - theta) s_g for
 theta <= (min(0, s_h) - s_g) / (t_g - s_g).
 
+Any slope beta is valid: the chord of h on a..b is taken, and on narrow intervals also the slope at which as many
+samples as the interval wants are worth taking.
+
 **Small sets** (b <= 3, none that must be in): the b smallest numbers s_g without beta, where negative, and h.
 
 **Rounding.** T, beta and theta are the doubles they are. Differences x - lo have relative error u, so s and t are moved
@@ -45,6 +48,7 @@ from certmix.verify.rounding import UNIT, below, gamma, least_quadratic, total_b
 LEAF = -1  # in the array ``axis``; 0 .. d-1 is a coordinate, d the size, d+1+g group g
 WORK = 2_000_000  # (leaf, group) pairs looked at in one go
 FEW = 3
+NARROW = 4  # intervals of sizes no wider than this get a slope of their own
 
 
 class Pricing:
@@ -81,6 +85,8 @@ class Pricing:
         both = self.position[pairs].reshape(-1, 2)
         both = both[(both >= 0).all(axis=1)]
         self.pairs = both[~self.forced[both].any(axis=1)]
+        self.partner = np.full(len(self.w), -1)
+        self.partner[self.pairs[:, 0]], self.partner[self.pairs[:, 1]] = self.pairs[:, 1], self.pairs[:, 0]
         self._chords: dict[tuple[int, int], tuple[float, float]] = {}
 
     @cached_property
@@ -124,7 +130,6 @@ class Pricing:
     ) -> tuple[np.ndarray, ...]:
         """Bounds of a few leaves, and the arrays behind them (for whoever wants to know where a bound is lost)."""
         d, w, x = self.x.shape[1], self.w, self.x
-        alpha, beta = np.array([self.chord(i, j) for i, j in zip(a.tolist(), b.tolist(), strict=True)]).T
         near, far = np.zeros((2, len(a), len(w)))
         for j in range(d):
             under, over = lo[:, j, None] - x[:, j], x[:, j] - hi[:, j, None]
@@ -132,12 +137,42 @@ class Pricing:
             near += np.maximum(np.maximum(under, over), 0.0) ** 2
         near *= 0.5 * w
         far *= 0.5 * w
+        inside = np.broadcast_to(self.forced, near.shape) if status is None else self.forced | (status > 0)
+        free = ~inside if status is None else ~inside & (status == 0)
+        chords = [self.chord(i, j) for i, j in zip(a.tolist(), b.tolist(), strict=True)]
+        alpha, beta = np.array(chords).reshape(-1, 2).T
+        bound, s, theta, active = self._sloped(lo, hi, near, far, inside, free, alpha, beta)
+        # Where the cheapest set has too few or too many samples, another slope does better (any slope is valid).
+        wrong = np.flatnonzero((b - a <= NARROW) & np.isfinite(alpha))
+        if len(wrong):
+            rows = (array[wrong] for array in (lo, hi, near, far, inside, free, a, b, beta))
+            steeper = self._resloped(*rows)
+            better = steeper[0] > bound[wrong]
+            for array, found in zip((bound, s, theta, active, beta), steeper, strict=True):
+                array[wrong[better]] = found[better]
+        small = np.flatnonzero((b <= FEW) & self.few)
+        if len(small) and (status is None or not (status[small] > 0).any()):
+            lone = np.where(free[small], near[small] * (1 - gamma(d + 8)) + self.constant, math.inf)
+            bound[small] = np.maximum(bound[small], self._few(lone, a[small], b[small]))
+        return bound, near, far, s, theta, active, beta
+
+    def _sloped(
+        self,
+        lo: np.ndarray,
+        hi: np.ndarray,
+        near: np.ndarray,
+        far: np.ndarray,
+        inside: np.ndarray,
+        free: np.ndarray,
+        alpha: np.ndarray,
+        beta: np.ndarray,
+    ) -> tuple[np.ndarray, ...]:
+        """The bound with given slopes; and s, theta and which groups have a part in it."""
+        d, w, x = self.x.shape[1], self.w, self.x
         slope = beta[:, None] * w
         base, size = slope + self.constant, np.abs(slope) + self.size
         s = near + base - gamma(d + 8) * (near + size)
         t = far + base + gamma(d + 8) * (far + size)
-        inside = np.broadcast_to(self.forced, s.shape) if status is None else self.forced | (status > 0)
-        free = ~inside if status is None else ~inside & (status == 0)
         second = np.zeros_like(s)
         for i, j in self.pairs.tolist():
             both, lower = free[:, i] & free[:, j], s[:, i] <= s[:, j]
@@ -153,17 +188,42 @@ class Pricing:
         linear = pulled @ x + self.prior_weight * self.prior_mean
         square = 0.5 * (pulled @ x**2 + self.prior_weight * self.prior_mean**2)
         value, terms = least_quadratic(quadratic, linear, square, lo, hi)
-        bound = alpha + (theta * base + rest).sum(axis=1) + value.sum(axis=1)
         with np.errstate(invalid="ignore"):
-            bound = bound - gamma(len(w) + 32) * (
-                np.abs(alpha) + (theta * size + np.abs(rest)).sum(axis=1) + terms.sum(axis=1)
-            )
-        bound = np.where(np.isposinf(alpha), math.inf, bound)
-        small = np.flatnonzero((b <= FEW) & self.few)
-        if len(small) and (status is None or not (status[small] > 0).any()):
-            lone = np.where(free[small], near[small] * (1 - gamma(d + 8)) + self.constant, math.inf)
-            bound[small] = np.maximum(bound[small], self._few(lone, a[small], b[small]))
-        return bound, near, far, s, theta, active, beta
+            bound = alpha + (theta * base + rest).sum(axis=1) + value.sum(axis=1)
+            size = np.abs(alpha) + (theta * size + np.abs(rest)).sum(axis=1) + terms.sum(axis=1)
+            bound = np.where(np.isposinf(alpha), math.inf, bound - gamma(len(w) + 32) * size)
+        return bound, s, theta, active
+
+    def _resloped(
+        self,
+        lo: np.ndarray,
+        hi: np.ndarray,
+        near: np.ndarray,
+        far: np.ndarray,
+        inside: np.ndarray,
+        free: np.ndarray,
+        a: np.ndarray,
+        b: np.ndarray,
+        beta: np.ndarray,
+    ) -> tuple[np.ndarray, ...]:
+        """The bound with slopes that make a, or b, samples worth taking, where the chord takes fewer, or more."""
+        each = np.where(
+            inside, -math.inf, np.where(free, (0.5 * (near + far) + self.constant) / self.w, math.inf)
+        )
+        order = np.argsort(each, axis=1, kind="stable")
+        each = np.take_along_axis(each, order, axis=1)
+        samples = np.cumsum(self.w[order], axis=1)
+        taken = ((each + beta[:, None] < 0) * self.w[order]).sum(axis=1)
+        wanted = np.clip(taken, a, b)
+        place = np.minimum((samples < wanted[:, None]).sum(axis=1), len(self.w) - 1)
+        found = -each[np.arange(len(a)), place]
+        slope = np.where((wanted != taken) & np.isfinite(found), found, beta)
+        alpha = np.empty(len(a))
+        for row, (i, j) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
+            h, m = self.entropy[i : j + 1], np.arange(i, j + 1.0)
+            rounding = 8 * UNIT * (float(np.abs(h[np.isfinite(h)]).max(initial=0.0)) + abs(slope[row]) * j)
+            alpha[row] = below(float((h - slope[row] * m).min()), rounding)
+        return (*self._sloped(lo, hi, near, far, inside, free, alpha, slope), slope)
 
     def _few(self, lone: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Sets of at most b groups, at least one: the cheapest group, and b - 1 more where they gain."""
@@ -233,6 +293,8 @@ def split(
         which = pricing.position[code[groups] - d - 1]
         if (which < 0).any() or pricing.forced[which].any() or status[2 * groups, which].any():
             raise Rejected("a pricing tree decides about a group that is not free")
+        paired = pricing.partner[which] >= 0  # its partner is then out
+        status[2 * groups[paired], pricing.partner[which[paired]]] = -1
         status[2 * groups, which] = 1
         status[2 * groups + 1, which] = -1
     nodes = np.flatnonzero((code >= 0) & (code < d))
