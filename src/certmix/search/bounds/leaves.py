@@ -1,4 +1,4 @@
-"""The bound of a decided node: its one clustering, scored by the one evaluator."""
+"""The bound of a decided node: its one clustering, scored by the one evaluator and lowered by what that rounds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import math
 import numpy as np
 
 from certmix.errors import InfeasibleError
-from certmix.problem import Problem, is_feasible
+from certmix.problem import Point, Problem, is_feasible
+
+EPS = float(np.finfo(float).eps)
 
 
 def exact_value(problem: Problem, labels: np.ndarray) -> float:
@@ -15,14 +17,71 @@ def exact_value(problem: Problem, labels: np.ndarray) -> float:
     if not is_feasible(problem, labels):
         return math.inf
     try:
-        value = problem.objective.best(labels).value
+        point = problem.objective.best(labels)
     except InfeasibleError:
         return math.inf
-    if not math.isfinite(value):
+    if not math.isfinite(point.value):
         return math.inf
-    return float(value - rounding(problem.n_samples, value))
+    return float(point.value - rounding(problem, point))
 
 
-def rounding(n: int, value: float) -> float:
-    """Rounding of the evaluator: n + 64 additions of terms whose absolute values add up to about the value."""
-    return (n + 64) * 2.3e-16 * (abs(value) + n)
+def rounding(problem: Problem, point: Point) -> float:
+    r"""How far the evaluated objective of a clustering can lie above the exact one.
+
+    *Sums.* Every quadratic form :math:`r'Pr` errs by a few units of :math:`|r|'|P||r|`, which may be much more than the
+    form itself; likewise the logarithms and the sums.
+
+    *Means.* The means are rounded: far from the origin by more than the clusters may be wide. With H and g the Hessian
+    and the gradient of a component's cost at its rounded mean, the cost there exceeds the least one by at most
+    :math:`\tfrac12 g'H^{-1}g`; in a coordinate near the edge of its box by no more than the way to the edge is worth.
+    A mean that is tied to the average is off by the average's rounding, times the gradient.
+    """
+    p = problem
+    n, d = p.data.shape
+    sizes = np.bincount(point.labels, minlength=p.n_components)
+    power = np.abs(sizes + p.prior.alpha - 1.0)
+    used = power > 0
+    logs = float(power[used] @ np.abs(np.log(point.weights[used])))
+    added = logs + float(sizes @ np.abs(p.covariance.half_log_det)) + float(power.sum())
+    off = 0.0
+    if p.has_weight_box:  # the weights add up to one within 1e-15, and that much is worth the largest slope
+        off += 1e-14 * float((power[used] / point.weights[used]).max(initial=0.0))
+    for k in range(p.n_components):
+        forms, lost = _component(p, k, p.data[point.labels == k], point.means[k])
+        added += forms
+        off += lost
+    return 1.01 * ((n + 2 * d + 64) * EPS * added + off)
+
+
+def _component(p: Problem, k: int, samples: np.ndarray, mean: np.ndarray) -> tuple[float, float]:
+    """Absolute values in a component's quadratic forms, and what its cost can lose by moving the rounded mean."""
+    m, d = samples.shape
+    precision, prior = p.covariance.of(k), p.prior.precision[k]
+    residual, away = samples - mean, mean - p.prior.mean[k]
+    size = np.abs(residual)
+    forms = float(np.einsum("ij,jl,il->", size, np.abs(precision), size))
+    forms += float(np.abs(away) @ np.abs(prior) @ np.abs(away))
+    gradient = prior @ away - precision @ residual.sum(axis=0)
+    blur = (m + 2 * d + 8) * EPS * (np.abs(prior) @ np.abs(away) + np.abs(precision) @ size.sum(axis=0))
+    steepest = np.abs(gradient) + blur
+    if m and "means" in p.estimators:
+        spread = np.abs(samples - p.data.mean(axis=0)).mean(axis=0)
+        return forms, float(steepest @ (2.0 * EPS * (np.abs(mean) + (m + 4) * spread)))
+    hessian = m * precision + prior
+    unit = np.sqrt(np.diag(hessian))
+    room = np.where(gradient > 0, mean - p.mean_lower[k], p.mean_upper[k] - mean)
+    room = np.where(np.abs(gradient) > blur, room, np.maximum(mean - p.mean_lower[k], p.mean_upper[k] - mean))
+    room = np.where(unit > 0, room, 0.0)  # nothing pulls at the mean of an empty component
+    edge = room * unit**2 <= steepest
+    lost = float((steepest * np.where(edge, room, 0.0)).sum())
+    inner = np.flatnonzero(~edge)
+    if len(inner):
+        scaled = hessian[np.ix_(inner, inner)] / np.outer(unit[inner], unit[inner])
+        try:
+            root = np.linalg.inv(np.linalg.cholesky(scaled))
+        except np.linalg.LinAlgError:
+            return forms, math.inf  # nothing is known of where the minimum is
+        step = np.linalg.norm(root @ (gradient[inner] / unit[inner]))
+        step += np.linalg.norm(np.abs(root) @ (blur[inner] / unit[inner]))
+        lost += float(step**2)  # twice the half, for the rounding of the factor
+    return forms, lost
