@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from threadpoolctl import threadpool_limits
 
 from certmix.local.parameters import best_parameters, one_hot
 from certmix.local.rounding import conclude
@@ -51,7 +52,8 @@ def kmeans(
     else:
         runs = (10 if N <= _MANY else 1) if n_init is None else n_init
         model = KMeans(K, n_init=runs, random_state=seed % 2**32)
-    with warnings.catch_warnings():
+    # With few samples threads cost more than they bring, on a busy machine a hundred times as much.
+    with warnings.catch_warnings(), threadpool_limits(1 if N <= _MANY else None):
         warnings.simplefilter("ignore")  # fewer distinct points than clusters is no harm here
         model.fit(points, sample_weight=instance.weight)
     component = matched(instance, model.labels_)
