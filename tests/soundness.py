@@ -249,6 +249,8 @@ def run(tasks: list[Task], processes: int, summary: Summary) -> None:
                     f"{len(summary.violations)} violations",
                     flush=True,
                 )
+        pool.close()
+        pool.join()
 
 
 def _let_the_parent_stop() -> None:

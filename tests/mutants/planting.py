@@ -1,0 +1,68 @@
+"""Plants a bug in a copy of the package and asks, in a process of its own, whether it is noticed.
+
+Kernels call each other in compiled code, which patching a name does not reach; so the text of a copy is changed, and
+the kernels of the copy run as plain Python (NUMBA_DISABLE_JIT).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from mutant_table import Mutant
+
+TESTS = Path(__file__).resolve().parents[1]
+PACKAGE = TESTS.parent / "src" / "certmix"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Whether a planted bug was noticed, and by what."""
+
+    noticed: bool
+    text: str
+
+
+def plant(mutant: Mutant | None, place: Path) -> Path:
+    """A copy of the package with the bug in it; returns the directory to import it from."""
+    shutil.copytree(PACKAGE, place / "certmix", ignore=shutil.ignore_patterns("__pycache__"))
+    if mutant is not None:
+        file = place / "certmix" / mutant.file
+        text = file.read_text(encoding="utf-8")
+        if text.count(mutant.old) != 1:
+            raise AssertionError(
+                f"mutant {mutant.name!r}: its text occurs {text.count(mutant.old)} times in {mutant.file}"
+            )
+        file.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+    return place
+
+
+def trial(
+    mutant: Mutant | None,
+    place: Path,
+    noticed_by: tuple[str, ...],
+    *,
+    seeds: int = 400,
+    seconds: float = 400.0,
+) -> Answer:
+    """Run the checks on the copy until one of them notices something."""
+    source = plant(mutant, place)
+    environment = dict(os.environ, NUMBA_DISABLE_JIT="1", PYTHONDONTWRITEBYTECODE="1")
+    environment["PYTHONPATH"] = os.pathsep.join([str(source), str(TESTS)])
+    environment.pop("PYTEST_XDIST_WORKER", None)
+    command = [sys.executable, str(Path(__file__).with_name("mutant_trial.py")), str(source), str(seeds)]
+    try:
+        done = subprocess.run(
+            [*command, str(seconds), *noticed_by],
+            capture_output=True, text=True, env=environment, cwd=TESTS.parent, timeout=2 * seconds + 120,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return Answer(True, "hangs")  # so does the test that would have noticed
+    if done.returncode != 0 or not done.stdout.strip():
+        raise AssertionError(f"the trial broke down: {done.stderr[-2000:]}")
+    return Answer(**json.loads(done.stdout.strip().splitlines()[-1]))

@@ -1,0 +1,50 @@
+"""Planted bugs are noticed: every mutant of the table by the soundness program or by the test of its part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from mutant_table import MUTANTS, Mutant
+from planting import PACKAGE, trial
+
+FAST = [m for m in MUTANTS if m.fast]
+SLOW = [m for m in MUTANTS if not m.fast]
+CHECKS = sorted({m.noticed_by for m in MUTANTS})
+
+
+def by_name(mutants: list[Mutant]) -> dict:
+    return {"argvalues": mutants, "ids": [m.name for m in mutants]}
+
+
+@pytest.mark.parametrize("mutant", **by_name(list(MUTANTS)))
+def test_a_mutant_still_fits_the_code(mutant: Mutant) -> None:
+    """The text that a mutant changes stands exactly once in its file, and changes."""
+    assert (PACKAGE / mutant.file).read_text(encoding="utf-8").count(mutant.old) == 1
+    assert mutant.new != mutant.old
+
+
+def test_names_are_different() -> None:
+    """A mutant can be told by its name."""
+    assert len({m.name for m in MUTANTS}) == len(MUTANTS)
+
+
+@pytest.mark.parametrize("mutant", **by_name(FAST))
+def test_a_planted_bug_is_noticed(mutant: Mutant, tmp_path: Path) -> None:
+    """Nobody can plant one of these without a check failing."""
+    assert trial(mutant, tmp_path, mutant.noticed_by).noticed, mutant.says
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", **by_name(SLOW))
+def test_every_planted_bug_is_noticed(mutant: Mutant, tmp_path: Path) -> None:
+    """Nor one of these."""
+    assert trial(mutant, tmp_path, mutant.noticed_by).noticed, mutant.says
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("checks", CHECKS, ids=["; ".join(c) for c in CHECKS])
+def test_nothing_planted_nothing_noticed(checks: tuple[str, ...], tmp_path: Path) -> None:
+    """The checks themselves do not cry wolf, kernels in plain Python included."""
+    answer = trial(None, tmp_path, checks, seeds=60, seconds=60.0)
+    assert not answer.noticed, answer.text
