@@ -56,7 +56,7 @@ def recorded(state: State, cutoff: float, labels: np.ndarray) -> tuple[record.St
     else:
         exclude_members(domain, state.shape, method, proof, cutoff, Threads(1))
         find_pairs_apart(domain, state.shape, method, proof, cutoff, labels, Threads(1))
-        note.kept(draft, domain, state.shape, method, last=True)
+        note.kept(draft, domain, state.shape, method, needed=True)
         if not note.entry.steps:
             note.closed(draft)
     return note.entry.steps[0], proof, before

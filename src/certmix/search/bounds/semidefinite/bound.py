@@ -258,8 +258,9 @@ class SemidefiniteBound:
                     found = find_pairs_apart(domain, shape, method, proof, cutoff, self.labels, threads)
                 if note is not None and draft is not None:
                     last = self._stalls(history, cutoff, rounds, at_root)
-                    last |= found > 0 and domain.copy().anchor(instance, self.labels)
-                    if not note.kept(draft, domain, shape, method, last):
+                    last &= not np.array_equal(before, domain.mask)
+                    names = found > 0 and domain.copy().anchor(instance, self.labels)
+                    if not note.kept(draft, domain, shape, method, needed=last or names):
                         found = 0
                 if found and self._anchored(domain, note):
                     warm = Warm(shape, method)

@@ -30,7 +30,10 @@ MARGIN = 1e-9  # relative: what a checker may lose by rounding in other ways
 GRAIN = 0.01  # share of the gap that the rounding of N may cost
 LARGEST = 2.0**30  # multiples of the grain
 WORTH = 0.15  # share of what is possible that an exclusion must take away to be worth its bytes
-SMALL = 60  # super-points: proofs among so few are written down whatever they exclude
+SMALL, LARGE = (
+    2**19,
+    2**23,
+)  # bytes: smaller steps are worth it whatever they exclude, larger ones only with that share
 
 
 @dataclass(frozen=True)
@@ -241,8 +244,8 @@ class Note:
             list(method.apart),
         )
 
-    def kept(self, draft: Draft, domain: Domain, shape: Contraction, method: Method, last: bool) -> bool:
-        """Write the step down if what it excluded is worth it (or it is the last chance), else take it all back."""
+    def kept(self, draft: Draft, domain: Domain, shape: Contraction, method: Method, needed: bool) -> bool:
+        """Write the step down if what it excluded is worth it (or needed at once), else take it all back."""
         old = self._snapshot
         assert old is not None
         gone = (old.domain.mask & ~domain.mask)[shape.first]
@@ -251,7 +254,7 @@ class Note:
         anything = gone.any() or pairs.any() or any(s.any() for s in sizes)
         if not anything:
             return True
-        if not (last or len(shape.root) <= SMALL or _worth(old, domain, shape, method)):
+        if not (needed or _worth(old, domain, shape, method)):
             _restore(old, domain, shape, method)
             return False
         self._add(pack(draft, gone, pairs))
@@ -337,17 +340,18 @@ def _triples(ends: np.ndarray, signs: np.ndarray) -> np.ndarray:
 
 
 def _worth(old: Snapshot, domain: Domain, shape: Contraction, method: Method) -> bool:
-    """Whether exclusions take away a good share of what is possible, or of the blocks."""
-    if 3 * len(method.blocks) <= 2 * len(old.blocks):
+    """Whether exclusions take away so much of what is possible, or of the blocks, that it is worth the bytes."""
+    size = sum(0.75 * len(b.over) ** 2 + 5.0 * len(b.cuts.multiplier) for b in old.blocks)
+    least = WORTH * min(1.0, max(0.0, size - SMALL) / LARGE)
+    if len(old.blocks) - len(method.blocks) > 2.0 * least * len(old.blocks):
         return True
     before, after = _candidates(old.domain.mask), _candidates(domain.mask)
-    if before - after >= WORTH * before > 0:
+    if before - after > least * before:
         return True
-    free = int((~old.apart).sum())
-    if int((shape.apart & ~old.apart).sum()) >= WORTH * free:
+    if int((shape.apart & ~old.apart).sum()) > least * int((~old.apart).sum()):
         return True
     sizes = sum(int(s.sum()) for s in old.sizes)
-    return sizes - sum(int(p.sizes.sum()) for p in method.pools) >= 2 * WORTH * sizes
+    return sizes - sum(int(p.sizes.sum()) for p in method.pools) > 2.0 * least * sizes
 
 
 def _candidates(mask: np.ndarray) -> int:

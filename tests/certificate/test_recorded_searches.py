@@ -1,0 +1,208 @@
+"""Whole searches of the sdp engine, written down and checked."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from certmix import datasets
+from certmix.certificate.format import Certificate
+from certmix.certificate.lagrangian import Unproved
+from certmix.certificate.semidefinite import recorded
+from certmix.errors import InfeasibleError
+from certmix.presolve.instance import reduce
+from certmix.problem import CannotLink, Label, MinimumSize, MustLink, Problem
+from certmix.search.bounds.semidefinite import bound
+from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
+from certmix.search.bounds.semidefinite.record import Recorder
+from certmix.status import Status
+from certmix.verify.check import Verdict, check
+from random_domains import HONOURED, merged_problem
+from random_instances import random_problem
+from recorded_steps import certified, searched
+
+
+def verdict_on(certificate: Certificate, problem: Problem) -> Verdict:
+    return check(certificate.document, certificate.arrays, problem.data)
+
+
+def overlapping(
+    seed: int, n: int = 30, d: int = 3, K: int = 3, spread: float = 1.5, **settings: Any
+) -> Problem:
+    """Clusters that overlap, so that the search has to branch."""
+    rng = np.random.default_rng([seed, 97])
+    centres = rng.normal(scale=spread, size=(K, d))
+    data = centres[rng.integers(K, size=n)] + rng.normal(size=(n, d))
+    return Problem(data, K, **{"variance": 1.0, **settings})
+
+
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nodes give up early, for more of them."""
+    for name, value in (("ROOT_ROUNDS", 1), ("NODE_ROUNDS", 1), ("ROUND", 4)):
+        monkeypatch.setattr(bound, name, value)
+
+
+@pytest.mark.parametrize("first", [0, 100])
+def test_every_search_that_the_checker_understands_convinces_it(first: int) -> None:
+    """Random problems with all constraints, priors, gaps and limits: what is certified is verified."""
+    verified = 0
+    for seed in range(first, first + 10):
+        rng = np.random.default_rng([seed, 98])
+        problem = random_problem(rng, max_samples=8, features=HONOURED) if seed % 2 else merged_problem(rng)
+        if reduce(problem).groups.contradiction or not reduce(problem).exact:
+            continue  # where the checker relaxes more than the search, see below
+        limit = int(rng.integers(1, 6)) if rng.random() < 0.3 else 200
+        try:
+            result, recorder = searched(problem, gap=float(rng.choice([1e-4, 1e-6, 1e-9])), node_limit=limit)
+        except InfeasibleError:
+            continue
+        if result.labels is None or not math.isfinite(result.lower_bound):
+            continue
+        certificate = certified(problem, result, recorder)
+        verdict = verdict_on(certificate, problem)
+        assert verdict.verified, f"seed {seed}: {verdict.sentence}"
+        assert verdict.bound <= result.lower_bound + 1e-9
+        if result.status is Status.OPTIMAL:
+            assert result.tolerances.closed(result.objective, verdict.bound), f"seed {seed}"
+        verified += 1
+    assert verified > 4
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        [],
+        [CannotLink(0, 1), CannotLink(1, 2), MustLink(3, 4)],
+        [Label(0, 0), Label(1, 1), MinimumSize(4)],
+    ],
+    ids=["free", "links", "labels"],
+)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_trees_are_certified_whatever_the_number_of_threads(
+    constraints: list[Any], threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Searches with many nodes, because each gives up early, several of them visited at once."""
+    hurry(monkeypatch)
+    problem = overlapping(2, n=16, spread=0.7, constraints=constraints)
+    result, recorder = searched(problem, threads=threads)
+    assert result.status is Status.OPTIMAL
+    verdict = verdict_on(certified(problem, result, recorder), problem)
+    assert verdict.verified, verdict.sentence
+    assert len(recorder.entries) > 4
+
+
+def test_components_that_may_be_empty() -> None:
+    """Every choice of empty components has a place in the tree."""
+    problem = overlapping(2, n=14, spread=0.7, allow_empty=True)
+    result, recorder = searched(problem)
+    assert sum(entry.parent < 0 for entry in recorder.entries) == 3
+    verdict = verdict_on(certified(problem, result, recorder), problem)
+    assert verdict.verified, verdict.sentence
+
+
+def test_a_search_that_was_stopped_is_certified_as_far_as_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With open nodes left, the bound of the result is what is verified."""
+    hurry(monkeypatch)
+    problem = overlapping(2, n=16, spread=0.7)
+    result, recorder = searched(problem, node_limit=3, gap=1e-9)
+    assert result.status is Status.FEASIBLE
+    verdict = verdict_on(certified(problem, result, recorder), problem)
+    assert verdict.verified, verdict.sentence
+    assert verdict.bound == pytest.approx(result.lower_bound, rel=1e-8)
+
+
+def test_recording_changes_neither_clustering_nor_status() -> None:
+    """The answer with a record is the answer without one."""
+    problem = overlapping(3, n=16)
+    result, _ = searched(problem)
+    plain = SemidefiniteBound(reduce(problem), result.labels)
+    assert plain.recorder is None
+    assert (plain.root()["record"] == -1).all()
+    assert result.status is Status.OPTIMAL
+
+
+def test_a_record_that_grows_too_large_is_dropped() -> None:
+    """Beyond its limit the record holds nothing any more, the search goes on, and there is no certificate."""
+    problem = overlapping(1)
+    result, recorder = searched(problem, recorder=Recorder(most_bytes=10_000))
+    assert result.status is Status.OPTIMAL
+    assert recorder.full
+    assert not any(entry.steps or entry.best for entry in recorder.entries)
+    with pytest.raises(Unproved, match="MB"):
+        recorded(problem, result, recorder)
+
+
+def test_what_the_checker_relaxes_gets_no_certificate_unless_it_is_convinced() -> None:
+    """Bounds on the weights are relaxed by the checker: it is convinced all the same, or nothing is handed out."""
+    made = refused = 0
+    for seed in range(5):
+        problem = overlapping(seed, n=8, K=2, weight_bounds=(0.3, 0.7))
+        result, recorder = searched(problem)
+        try:
+            certificate = recorded(problem, result, recorder)
+        except Unproved:
+            refused += 1
+            continue
+        assert verdict_on(certificate, problem).verified
+        made += 1
+    assert made + refused == 5
+
+
+# -- tampering with a whole certificate ------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def honest() -> tuple[Problem, Certificate]:
+    problem = overlapping(1, n=20, spread=1.0, constraints=[CannotLink(0, 1)])
+    result, recorder = searched(problem)
+    return problem, certified(problem, result, recorder)
+
+
+def test_a_certificate_without_one_of_its_steps_is_rejected(honest: tuple[Problem, Certificate]) -> None:
+    """Steps that close a leaf cannot be left out; a step in between may be, if later ones do not rest on it."""
+    problem, certificate = honest
+    steps = certificate.document["steps"]
+    parents = set(certificate.arrays["tree/parent"].tolist())
+    last = {step["node"]: i for i, step in enumerate(steps)}
+    closing = [i for node, i in last.items() if node not in parents and steps[i]["kind"] == "semidefinite"]
+    assert closing
+    for i in closing:
+        document = {**certificate.document, "steps": steps[:i] + steps[i + 1 :]}
+        assert not verdict_on(Certificate(document, certificate.arrays), problem).verified
+
+
+def test_steps_of_other_nodes_or_in_another_order_prove_nothing_false(
+    honest: tuple[Problem, Certificate],
+) -> None:
+    """Steps reversed, moved to other nodes or exchanged: rejected, or as true as before."""
+    problem, certificate = honest
+    steps = certificate.document["steps"]
+    nodes = len(certificate.arrays["tree/parent"])
+    moved = [{**step, "node": (step["node"] + 1) % nodes} for step in steps]
+    count = sum(step["kind"] == "semidefinite" for step in steps)
+    exchanged = [{**s, "at": count - 1 - s["at"]} if "at" in s else s for s in steps]
+    for tampered in (steps[::-1], moved, exchanged):
+        document = {**certificate.document, "steps": tampered}
+        verdict = verdict_on(Certificate(document, certificate.arrays), problem)
+        assert not verdict.verified or verdict.bound <= certificate.objective
+
+
+def test_a_raised_claim_is_rejected(honest: tuple[Problem, Certificate]) -> None:
+    """A bound above the optimum, or above what the steps prove, is not verified."""
+    problem, certificate = honest
+    for more in (1e-3, 1.0, 100.0):
+        document = {**certificate.document, "bound": certificate.objective + more}
+        assert not verdict_on(Certificate(document, certificate.arrays), problem).verified
+
+
+@pytest.mark.slow
+def test_wine() -> None:
+    """The paper's instance: certified, verified, in less than a megabyte."""
+    problem = datasets.load("wine").problem()
+    result, recorder = searched(problem)
+    certificate = certified(problem, result, recorder)
+    verdict = verdict_on(certificate, problem)
+    assert verdict.verified, verdict.sentence
+    assert result.tolerances.closed(result.objective, verdict.bound)
+    assert len(certificate.packed()) < 2**20
