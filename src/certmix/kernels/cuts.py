@@ -76,9 +76,10 @@ def sweep_cuts(ends, signs, multiplier, r, w, force):
 
 
 @njit(nogil=True)
-def violated(x, r, least, per_row, found, values):
+def violated(x, r, least, per_row, most, turn, found, values):
     """The most violated cuts around every i: up to ``per_row`` triples (i, j, k), k = -1 for a pair. Returns how many.
 
+    Triangles are looked at with up to ``most`` partners k for every (i, j); which ones changes with ``turn``.
     ``found`` is (n * per_row, 3), ``values`` as long.
     """
     n = r.shape[0]
@@ -95,14 +96,20 @@ def violated(x, r, least, per_row, found, values):
             if j != i and z[i, j] > least:
                 near[count] = j
                 count += 1
+        half = count // 2
+        looks = min(most, half)
         for a in range(count):
             j = near[a]
-            for b in range(a, count):
-                k = near[b]
-                if a == b:
+            for look in range(looks + 1):
+                # Every pair {j, k} of neighbours is a + offset for one offset up to half their number.
+                k = -1
+                if look == 0:
                     value = z[i, j] - z[i, i]
-                    k = -1
                 else:
+                    offset = 1 + ((look - 1) * half // looks + turn) % half
+                    if 2 * offset == count and a >= half:
+                        continue
+                    k = near[(a + offset) % count]
                     value = z[i, j] + z[i, k] - z[i, i] - z[j, k]
                 if value <= least:
                     continue
@@ -117,7 +124,7 @@ def violated(x, r, least, per_row, found, values):
                     if values[at] >= value:
                         continue
                 found[at, 0] = i
-                found[at, 1] = j
-                found[at, 2] = k
+                found[at, 1] = j if k < 0 else min(j, k)
+                found[at, 2] = -1 if k < 0 else max(j, k)
                 values[at] = value
     return total

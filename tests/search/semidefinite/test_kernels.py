@@ -257,16 +257,16 @@ def test_violated_finds_the_worst_cuts_of_every_row(seed: int, per_row: int) -> 
     z = rng.exponential(size=(n, n)) * (rng.random((n, n)) < 0.7)
     z = z + z.T
     r = np.sqrt(rng.integers(1, 6, n).astype(float))
-    most = n * n
+    turn = int(rng.integers(5))
     found, values = np.empty((n * per_row, 3), dtype=np.int64), np.empty(n * per_row)
-    count = violated(z * np.outer(r, r), r, least, per_row, found, values)
+    count = violated(z * np.outer(r, r), r, least, per_row, len(r), turn, found, values)
     for i in range(n):
         near = [j for j in range(n) if j != i and z[i, j] > least]
         all_values = {(j, -1): z[i, j] - z[i, i] for j in near}
         all_values |= {
             (j, k): z[i, j] + z[i, k] - z[i, i] - z[j, k] for j, k in itertools.combinations(near, 2)
         }
-        want = sorted((v for v in all_values.values() if v > least), reverse=True)[: min(per_row, most)]
+        want = sorted((v for v in all_values.values() if v > least), reverse=True)[:per_row]
         mine = np.flatnonzero(found[:count, 0] == i)
         np.testing.assert_allclose(sorted(values[mine], reverse=True), want, rtol=1e-9)
         for at in mine:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from certmix.kernels.semidefinite import project, row_sums, update_sizes
-from certmix.search.bounds.semidefinite.eigen import improve, largest
+from certmix.search.bounds.semidefinite.eigen import above, improve, largest
 from certmix.search.bounds.semidefinite.pools import Block, Pool
 from certmix.search.threads import Threads
 
@@ -111,8 +111,7 @@ class Method:
                 if exact or len(b.basis) != len(m) or 8 * wanted > len(m):
                     pairs[i] = largest(m, wanted)
                 else:
-                    pairs[i] = improve(m, b.basis[:, -wanted:])
-                b.basis = pairs[i][1]
+                    pairs[i] = improve(m, b.basis[:, -wanted:], wanted)
 
         self.threads.over(len(blocks), decompose)
         levels = self._levels(blocks, idle, matrices, pairs)
@@ -122,6 +121,7 @@ class Method:
         def mix(first: int, last: int) -> None:
             for i in range(first, last):
                 b = blocks[i]
+                b.basis = pairs[i][1]
                 kept = pairs[i][0] - levels[b.pool]
                 used = kept > 0
                 half = pairs[i][1][:, used] * np.sqrt(kept[used])
@@ -212,21 +212,31 @@ class Method:
     ) -> np.ndarray:
         """For every pool the level above which eigenvalues add up to its number of components.
 
-        Blocks whose smallest computed eigenvalue is still above the level are decomposed further.
+        While eigenvalues are missing the level comes out too low: blocks whose smallest computed eigenvalue is still
+        above it are decomposed again, down to there.
         """
+        levels = self._thresholds(blocks, idle, pairs)
+        short = [
+            i
+            for i, b in enumerate(blocks)
+            if pairs[i][0][0] > levels[b.pool] and len(pairs[i][0]) < len(matrices[i])
+        ]
+
+        def again(first: int, last: int) -> None:
+            for i in short[first:last]:
+                pairs[i] = above(matrices[i], levels[blocks[i].pool])
+
+        self.threads.over(len(short), again)
+        return self._thresholds(blocks, idle, pairs) if short else levels
+
+    def _thresholds(
+        self, blocks: list[Block], idle: list[Block], pairs: list[tuple[np.ndarray, np.ndarray]]
+    ) -> np.ndarray:
         levels = np.zeros(len(self.pools))
         for p, pool in enumerate(self.pools):
-            mine = [i for i, b in enumerate(blocks) if b.pool == p]
             count = pool.count - sum(b.trace for b in idle if b.pool == p)
-            while True:
-                values = np.sort(np.concatenate([pairs[i][0] for i in mine]))[::-1]
-                level = (np.cumsum(values) - count) / np.arange(1, len(values) + 1)
-                levels[p] = level[np.flatnonzero(values > level)[-1]]
-                short = [
-                    i for i in mine if pairs[i][0][0] > levels[p] and len(pairs[i][0]) < len(matrices[i])
-                ]
-                if not short:
-                    break
-                for i in short:
-                    pairs[i] = largest(matrices[i], min(len(matrices[i]), 2 * len(pairs[i][0])))
+            mine = [pairs[i][0] for i, b in enumerate(blocks) if b.pool == p]
+            values = np.sort(np.concatenate(mine))[::-1]
+            level = (np.cumsum(values) - count) / np.arange(1, len(values) + 1)
+            levels[p] = level[np.flatnonzero(values > level)[-1]]
         return levels

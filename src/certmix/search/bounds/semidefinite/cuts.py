@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from certmix.kernels.cuts import cut_matrix, violated
 
 PER_ROW = 8
+PARTNERS = 32  # triangles looked at for every pair of super-points
 
 
 @dataclass
@@ -19,6 +20,7 @@ class Cuts:
     signs: np.ndarray  # (c, 4)
     multiplier: np.ndarray  # (c,)
     force: np.ndarray  # (P, P)
+    turn: int = 0  # how often cuts were looked for
 
     @classmethod
     def of_anchor(cls, n: int, must: int) -> Cuts:
@@ -32,7 +34,13 @@ class Cuts:
         return cls(ends, signs, np.zeros(len(others)), np.zeros((n, n)))
 
     def copy(self) -> Cuts:
-        return Cuts(self.ends.copy(), self.signs.copy(), self.multiplier.copy(), self.force.copy())
+        return replace(
+            self,
+            ends=self.ends.copy(),
+            signs=self.signs.copy(),
+            multiplier=self.multiplier.copy(),
+            force=self.force.copy(),
+        )
 
     def exact(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What the cuts take, added up afresh, and the sum of absolute values for the rounding."""
@@ -84,7 +92,8 @@ class Cuts:
         least = 1e-3 * float((np.diag(x) / (r * r)).max(initial=0.0))
         if least <= 0.0:
             return 0
-        count = int(violated(x, r, least, PER_ROW, found, values))
+        count = int(violated(x, r, least, PER_ROW, PARTNERS, self.turn, found, values))
+        self.turn += 1
         order = np.argsort(-values[:count], kind="stable")[:most]
         triples = found[order]
         ends, signs = np.zeros((len(triples), 4, 2), dtype=np.int64), np.zeros((len(triples), 4))

@@ -23,6 +23,17 @@ def largest(matrix: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     return found
 
 
+def above(matrix: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """All eigenvalues above a level (the largest in any case), ascending, and their vectors."""
+    n = len(matrix)
+    found = None if n <= SMALL else eigenpairs(matrix.copy(), 0, n - 1, vectors=True, above=level)
+    if found is None:
+        values, vectors = np.linalg.eigh(matrix)
+        count = max(1, int((values > level).sum()))
+        return values[n - count :], vectors[:, n - count :]
+    return found if len(found[0]) else largest(matrix, 1)
+
+
 def smallest_from_below(matrix: np.ndarray) -> float:
     r"""A proved lower bound on the smallest eigenvalue of an exactly symmetric matrix.
 
@@ -57,13 +68,12 @@ def smallest_from_below(matrix: np.ndarray) -> float:
         return value - step - 1.01 * lost
 
 
-def improve(matrix: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Approximately the largest eigenvalues and vectors, from those of a matrix nearby.
+def improve(matrix: np.ndarray, vectors: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Approximately the ``count`` largest eigenvalues and vectors, from those of a matrix nearby.
 
     Rayleigh-Ritz on the block Krylov space of two multiplications. Good enough to make progress with, since no proof
     rests on it; new directions enter only slowly, so the exact decomposition must come back from time to time.
     """
-    count = vectors.shape[1]
     once = matrix @ vectors
     residual = once - vectors @ (vectors.T @ once)
     basis, _ = np.linalg.qr(np.hstack([vectors, residual, matrix @ residual]))

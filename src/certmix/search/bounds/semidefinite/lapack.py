@@ -27,11 +27,11 @@ def _routine(name: str) -> Any:
 
 
 def eigenpairs(
-    matrix: np.ndarray, first: int, last: int, vectors: bool
+    matrix: np.ndarray, first: int, last: int, vectors: bool, above: float | None = None
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Eigenvalues number ``first`` to ``last`` (from 0, ascending) of a symmetric matrix; None when LAPACK fails.
 
-    The matrix is overwritten.
+    With ``above`` only those larger than it, whatever their number. The matrix is overwritten.
     """
     n, count = len(matrix), last - first + 1
     values = np.empty(n)
@@ -40,6 +40,8 @@ def eigenpairs(
     work, integers = np.empty(26 * n + 64 * n), np.empty(10 * n, dtype=np.intc)
     whole = {name: ctypes.c_int(v) for name, v in (("n", n), ("il", first + 1), ("iu", last + 1))}
     zero, found, info = ctypes.c_double(0.0), ctypes.c_int(0), ctypes.c_int(0)
+    lower = ctypes.c_double(-np.inf if above is None else above)
+    upper = ctypes.c_double(float(np.abs(matrix).sum(axis=1).max()) + 1.0)  # by Gershgorin
     lwork, liwork = ctypes.c_int(len(work)), ctypes.c_int(len(integers))
     at = ctypes.byref
 
@@ -49,13 +51,13 @@ def eigenpairs(
     n_ = at(whole["n"])
     _routine("dsyevr")(
         text(b"V" if vectors else b"N"),
-        text(b"I"),
+        text(b"I" if above is None else b"V"),
         text(b"L"),
         n_,
         matrix.ctypes.data,
         n_,
-        at(zero),
-        at(zero),
+        at(lower),
+        at(upper),
         at(whole["il"]),
         at(whole["iu"]),
         at(zero),
@@ -70,6 +72,7 @@ def eigenpairs(
         at(liwork),
         at(info),
     )
-    if info.value != 0 or found.value != count:
+    if info.value != 0 or (above is None and found.value != count):
         return None
-    return values[:count], out.T if vectors else out
+    count = found.value
+    return values[:count], out[:count].T if vectors else out
