@@ -16,7 +16,7 @@ from reading import CONSTRAINTS_TOML, DATA, assert_sentence, readers
 from certmix.cli.main import run
 
 FEW = settings(
-    max_examples=40,
+    max_examples=25,
     derandomize=True,
     deadline=None,
     database=None,

@@ -14,7 +14,7 @@ from reading import Reader, assert_sentence, readers, reads_or_complains
 from certmix.errors import CertmixError
 
 FEW = settings(
-    max_examples=120,
+    max_examples=60,
     derandomize=True,
     deadline=None,
     database=None,
@@ -48,7 +48,7 @@ def test_damaged_files(reader: Reader) -> None:
 def test_any_bytes(reader: Reader) -> None:
     """No file at all."""
 
-    @settings(FEW, max_examples=30)
+    @settings(FEW, max_examples=15)
     @given(st.binary(max_size=200))
     def run(content: bytes) -> None:
         reads_or_complains(reader, content)

@@ -1,7 +1,7 @@
 """Plants a bug in a copy of the package and asks, in a process of its own, whether it is noticed.
 
 Kernels call each other in compiled code, which patching a name does not reach; so the text of a copy is changed, and
-the kernels of the copy run as plain Python (NUMBA_DISABLE_JIT).
+the kernels of the copy run as plain Python (NUMBA_DISABLE_JIT) or are compiled into a cache of their own.
 """
 
 from __future__ import annotations
@@ -49,10 +49,12 @@ def trial(
     *,
     seeds: int = 400,
     seconds: float = 400.0,
+    compiled: bool = False,
 ) -> Answer:
-    """Run the checks on the copy until one of them notices something."""
+    """Run the checks on the copy until one of them notices something; no answer is none that counts."""
     source = plant(mutant, place)
-    environment = dict(os.environ, NUMBA_DISABLE_JIT="1", PYTHONDONTWRITEBYTECODE="1")
+    environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
+    environment |= {"NUMBA_CACHE_DIR": str(place / "cache")} if compiled else {"NUMBA_DISABLE_JIT": "1"}
     environment["PYTHONPATH"] = os.pathsep.join([str(source), str(TESTS)])
     environment.pop("PYTEST_XDIST_WORKER", None)
     command = [sys.executable, str(Path(__file__).with_name("mutant_trial.py")), str(source), str(seeds)]
@@ -62,7 +64,7 @@ def trial(
             capture_output=True, text=True, env=environment, cwd=TESTS.parent, timeout=2 * seconds + 120,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return Answer(True, "hangs")  # so does the test that would have noticed
+        return Answer(False, "no answer in time")
     if done.returncode != 0 or not done.stdout.strip():
         raise AssertionError(f"the trial broke down: {done.stderr[-2000:]}")
     return Answer(**json.loads(done.stdout.strip().splitlines()[-1]))

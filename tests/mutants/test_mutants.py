@@ -10,7 +10,7 @@ from planting import PACKAGE, trial
 
 FAST = [m for m in MUTANTS if m.fast]
 SLOW = [m for m in MUTANTS if not m.fast]
-CHECKS = sorted({m.noticed_by for m in MUTANTS})
+CHECKS = sorted({(m.noticed_by, m.compiled) for m in MUTANTS})
 
 
 def by_name(mutants: list[Mutant]) -> dict:
@@ -32,19 +32,19 @@ def test_names_are_different() -> None:
 @pytest.mark.parametrize("mutant", **by_name(FAST))
 def test_a_planted_bug_is_noticed(mutant: Mutant, tmp_path: Path) -> None:
     """Nobody can plant one of these without a check failing."""
-    assert trial(mutant, tmp_path, mutant.noticed_by).noticed, mutant.says
+    assert trial(mutant, tmp_path, mutant.noticed_by, compiled=mutant.compiled).noticed, mutant.says
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", **by_name(SLOW))
 def test_every_planted_bug_is_noticed(mutant: Mutant, tmp_path: Path) -> None:
     """Nor one of these."""
-    assert trial(mutant, tmp_path, mutant.noticed_by).noticed, mutant.says
+    assert trial(mutant, tmp_path, mutant.noticed_by, compiled=mutant.compiled).noticed, mutant.says
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("checks", CHECKS, ids=["; ".join(c) for c in CHECKS])
-def test_nothing_planted_nothing_noticed(checks: tuple[str, ...], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("checks", "compiled"), CHECKS, ids=["; ".join(c) for c, _ in CHECKS])
+def test_nothing_planted_nothing_noticed(checks: tuple[str, ...], compiled: bool, tmp_path: Path) -> None:
     """The checks themselves do not cry wolf, kernels in plain Python included."""
-    answer = trial(None, tmp_path, checks, seeds=60, seconds=60.0)
+    answer = trial(None, tmp_path, checks, seeds=60, seconds=60.0, compiled=compiled)
     assert not answer.noticed, answer.text

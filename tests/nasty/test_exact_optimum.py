@@ -70,7 +70,7 @@ def assault(family: str, count: int, ways: frozenset[str]) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_bound_above_the_exact_optimum(family: str) -> None:
     """The quick engines on a few problems of every nasty family."""
-    assault(family, 6, QUICK)
+    assault(family, 5, QUICK)
 
 
 @pytest.mark.slow
@@ -94,7 +94,7 @@ def test_ordinary_problems_too() -> None:
 def test_evaluator_agrees() -> None:
     """The package's evaluator and enumeration agree with the exact ones up to rounding on well-scaled problems."""
     compared = 0
-    for seed in range(60):
+    for seed in range(30):
         problem = random_problem(np.random.default_rng([seed, 63]), max_samples=6)
         if not covers(problem):
             continue
@@ -105,4 +105,4 @@ def test_evaluator_agrees() -> None:
             assert abs(float(exact.value) - truth.optimum) < close
             assert abs(float(exact_value(problem, truth.labels)) - truth.optimum) < close
             compared += 1
-    assert compared > 20
+    assert compared > 10
