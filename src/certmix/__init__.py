@@ -36,6 +36,7 @@ _PLACES = {
     "read_constraints": "certmix.io.constraints",
     "same_value": "certmix.problem",
     "solve": "certmix.solving",
+    "verify": "",
 }
 
 __all__ = [*_PLACES, "__version__"]
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     )
     from certmix.result import Result
     from certmix.solving import solve
+    from certmix.verify.api import verify
 
 
 def __getattr__(name: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,9 @@ from certmix.status import Status, Termination, Tolerances, decide
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from certmix.certificate.format import Certificate
+    from certmix.verify.check import Verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +46,10 @@ class Result:
     trace : tuple of TracePoint
         (seconds, incumbent, bound) over the run.
     certificate_level : str
-        ``verified``, ``computed``, ``attested by …`` or ``none``.
+        ``verified`` (the checker has confirmed the certificate), ``computed`` (proved by this program, not checked by
+        another), ``attested by …`` (taken from a solver on trust) or ``none``.
+    certificate : Certificate, or None
+        The proof as data, where one was asked for and made; ``certmix.verify(result.certificate, data)`` checks it.
     """
 
     status: Status
@@ -68,6 +74,7 @@ class Result:
     message: str = ""
     source: str = ""
     """Where the incumbent came from."""
+    certificate: Certificate | None = None
 
     def __post_init__(self) -> None:
         for name in ("labels", "means", "weights", "posterior", "runner_up"):
@@ -114,6 +121,25 @@ class Result:
             f"{found}; no clustering is better than {self.lower_bound:.10g}, so it is within "
             f"{self.gap_absolute:.4g} nats ({100 * self.gap_relative:.3g} %) of the optimum ({self.termination})."
         )
+
+    def checked(self, data: Any) -> tuple[Result, Verdict]:
+        """Let the checker look at the certificate: the result with the level it then has, and the verdict.
+
+        The level becomes ``verified`` only if the certificate supports what the result says: the same clustering and
+        value, and a bound no weaker than the result's, or one from which the same status follows.
+        """
+        from certmix.verify.api import verify
+
+        if self.certificate is None:
+            raise ValueError("there is no certificate to check: ask for one with certificate=True")
+        verdict = verify(self.certificate, data)
+        same = np.array_equal(self.certificate.arrays["incumbent/labels"], np.asarray(self.labels))
+        slack = 1e-9 * max(1.0, abs(self.lower_bound))
+        enough = verdict.bound >= self.lower_bound - slack or (
+            self.status is Status.OPTIMAL and self.tolerances.closed(self.objective, verdict.bound)
+        )
+        level = "verified" if verdict.verified and same and enough else self.certificate_level
+        return replace(self, certificate_level=level), verdict
 
     def summary(self) -> str:
         """A table in the manner of statsmodels."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from certmix.auto import choose
@@ -37,6 +38,7 @@ def solve(
     breakpoints: int = 10,
     adaptive: bool = True,
     warm_start: bool = True,
+    certificate: bool = False,
     verbose: bool = False,
     observers: Sequence[Observer] = (),
 ) -> Result:
@@ -67,6 +69,9 @@ def solve(
         (the paper's), how many breakpoints it has at first, and whether more are put around the incumbent.
     warm_start : bool
         Whether ``minlp`` and ``miqp`` begin with hard EM's clustering.
+    certificate : bool
+        Whether to make a certificate that :func:`certmix.verify` can check: ``result.certificate``. It takes about as
+        long as the run. Where none can be made, it is None and the log says why.
     verbose : bool
         Write a log to standard error.
     observers : sequence of Observer
@@ -97,6 +102,7 @@ def solve(
         breakpoints=breakpoints,
         adaptive=adaptive,
         warm_start=warm_start,
+        certificate=certificate,
     )
     if verbose:
         from certmix.observers.log import PlainLog
@@ -131,8 +137,34 @@ def solve(
         certificate_level=outcome.certificate,
         message=message,
     )
+    if options.certificate:
+        result = _with_certificate(problem, result, ledger)
     for observer in observers:
         observer.finished(result)
+    return result
+
+
+def _with_certificate(problem: Problem, result: Result, ledger: Ledger) -> Result:
+    """The result with a certificate, if one can be made; nothing else of it changes."""
+    from certmix.certificate.prove import Unproved, make
+
+    if result.termination is Termination.INTERRUPTED:
+        return result
+    start = ledger.seconds
+    try:
+        found = make(problem, result, ledger.record)
+    except Unproved as reason:
+        ledger.message(f"no certificate: {reason}")
+    except KeyboardInterrupt:
+        ledger.message("no certificate: interrupted while it was made")
+    except (ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError) as error:
+        # What was found and proved stands, whatever happens to the record of it.
+        ledger.message(f"no certificate: {type(error).__name__}: {error}")
+    else:
+        ledger.message(f"certificate made in {ledger.seconds - start:.3g} s")
+        return replace(result, certificate=found)
+    finally:
+        ledger.record = None
     return result
 
 

@@ -106,12 +106,14 @@ def test_infeasible_is_exit_code_4_with_an_explanation(certmix):
     assert "--min-size" in quiet.err
 
 
-def test_out_writes_the_four_files(certmix, files):
-    """--out leaves assignments, parameters, trace and result; snapshots are gone once the result is there."""
+def test_out_writes_its_files(certmix, files):
+    """--out leaves assignments, parameters, trace, result and certificate; snapshots are gone once the result is there."""
     answer = certmix(f"{SMALL} --out deep/out --json")
     out = files / "deep" / "out"
     assert sorted(p.name for p in out.iterdir()) == [
         "assignments.csv",
+        "certificate.json",
+        "certificate.npz",
         "parameters.csv",
         "result.json",
         "result.npz",

@@ -15,6 +15,8 @@ from certmix.io.atomic import write_text
 from certmix.io.results import as_dict, save
 from certmix.observers.snapshot import NAME as SNAPSHOT
 
+CERTIFICATE = "certificate"
+
 if TYPE_CHECKING:
     from certmix.cli.request import Asked
     from certmix.result import Result
@@ -70,7 +72,7 @@ def prepare_directory(directory: Path) -> None:
 
 
 def write_files(result: Result, asked: Asked, directory: Path) -> None:
-    """Write the tables and the result; without a clustering, the tables of an earlier run are removed."""
+    """Write the tables and the result; what an earlier run left and this one has not is removed."""
     tables = {"assignments.csv": _assignments, "parameters.csv": _parameters}
     for name, rows in tables.items():
         if result.labels is None:
@@ -79,6 +81,11 @@ def write_files(result: Result, asked: Asked, directory: Path) -> None:
             write_text(directory / name, _csv(rows(result, asked)))
     write_text(directory / "trace.csv", _csv(_trace(result)))
     save(result, directory / "result", extra=_extra(asked))
+    if result.certificate is not None:
+        result.certificate.save(directory / CERTIFICATE)
+    else:
+        for ending in (".json", ".npz"):
+            (directory / (CERTIFICATE + ending)).unlink(missing_ok=True)
     (directory / SNAPSHOT).unlink(missing_ok=True)  # only now: until here it is what a killed run leaves
 
 

@@ -77,11 +77,7 @@ def build(request: Request) -> Asked:
     """The problem that the options ask for; everything is checked before any work."""
     _check_covariance_options(request)
     weights = parsing.weights(request.weights)
-    name, sign, options = request.data.partition(":")
-    if name in BUILT_IN:
-        data = _built_in(request, name, options if sign else "")
-    else:
-        data = _file(request)
+    data = read_data(request)
     n_components = request.n_components if request.n_components is not None else data.n_components
     if n_components is None:
         raise InputError("say how many components there are, with -k")
@@ -100,6 +96,17 @@ def build(request: Request) -> Asked:
         component_names=_component_names(constraints, n_components),
     )
     return Asked(problem, data.transform, data.notes, tuple(warnings))
+
+
+def read_data(request: Request) -> _Data:
+    """The data of a request: a file, or a built-in set."""
+    name, sign, options = request.data.partition(":")
+    return _built_in(request, name, options if sign else "") if name in BUILT_IN else _file(request)
+
+
+def read_rules(request: Request, data: _Data) -> list[Any]:
+    """The side constraints of a request."""
+    return _constraints(request, data)
 
 
 def _check_covariance_options(request: Request) -> None:

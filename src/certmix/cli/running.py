@@ -43,6 +43,8 @@ class Run:
     adaptive: bool = True
     warm_start: bool = True
     out: Path | None = None
+    certificate: bool = False
+    verify: bool = False
     json: bool = False
     quiet: bool = False
 
@@ -60,6 +62,7 @@ class Run:
             "breakpoints": self.breakpoints,
             "adaptive": self.adaptive,
             "warm_start": self.warm_start,
+            "certificate": self.certificate or self.verify,
         }
 
 
@@ -78,6 +81,8 @@ def run_request(request: Request, run: Run) -> int:
         if not run.quiet:
             _tell(asked)
         result = _solve(asked, run)
+        if run.verify:
+            result = _verified(result, asked)
         signals.ignore()  # a second Ctrl-C must not cut off the writing of what the first one saved
         if run.out is not None:
             write_files(result, asked, run.out)
@@ -111,6 +116,16 @@ def _solve(asked: Asked, run: Run) -> Result:
 
                 observers.append(PlainLog())
         return solve(asked.problem, run.engine, **run.options(), observers=observers)
+
+
+def _verified(result: Result, asked: Asked) -> Result:
+    """The result with the level that the checker gives it; what it says goes to standard error."""
+    if result.certificate is None:
+        print("not verified: there is no certificate", file=sys.stderr)
+        return result
+    result, verdict = result.checked(asked.problem)
+    print(f"{verdict.sentence} ({verdict.seconds:.3g} s)", file=sys.stderr)
+    return result
 
 
 def _tell(asked: Asked) -> None:

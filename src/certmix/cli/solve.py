@@ -121,10 +121,23 @@ def solve_command(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Write assignments.csv, parameters.csv, trace.csv, result.json; snapshots while running.",
+            help="Write assignments.csv, parameters.csv, trace.csv, result.json, certificate.json; "
+            "snapshots while running.",
             rich_help_panel=_OUT,
         ),
     ] = None,
+    certificate: Annotated[
+        bool | None,
+        typer.Option(
+            "--certificate/--no-certificate",
+            help="Whether to make a certificate. Default: with --out or --verify.",
+            rich_help_panel=_OUT,
+        ),
+    ] = None,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Check the certificate at once.", rich_help_panel=_OUT),
+    ] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print the result as one JSON object.", rich_help_panel=_OUT)
     ] = False,
@@ -175,6 +188,8 @@ def solve_command(
         adaptive=adaptive,
         warm_start=warm_start,
         out=out,
+        certificate=(out is not None or verify) if certificate is None else certificate,
+        verify=verify,
         json=json,
         quiet=quiet,
     )

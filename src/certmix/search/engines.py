@@ -98,6 +98,7 @@ class DualEngine:
                     should_stop=lambda: stop_reason(ledger, options) is not None,
                     on_root_bound=ledger.raise_bound,
                 )
+                ledger.record = bound if options.certificate else None
             if dual is None:
                 finished = bound.advance_root(ledger.cutoff, turn)
                 for labels in bound.clusterings():

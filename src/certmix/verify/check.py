@@ -64,8 +64,11 @@ def check(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: n
     try:
         value, bound, walked = _check(document, arrays, np.ascontiguousarray(data, dtype=np.float64))
     except Rejected as error:
-        sentence = f"Rejected: {error}."
-        return Verdict(False, "rejected", sentence, seconds=time.perf_counter() - start)
+        return Verdict(False, "rejected", f"Rejected: {error}.", seconds=time.perf_counter() - start)
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
+        # Whatever the certificate made go wrong, it is not verified.
+        why = f"it cannot be followed ({type(error).__name__}: {error})"
+        return Verdict(False, "rejected", f"Rejected: {why}.", seconds=time.perf_counter() - start)
     sentence = (
         f"Verified: the clustering has objective {value:.10g} and no clustering is better than {bound:.10g}, "
         f"so it is within {max(0.0, value - bound):.3g} nats of the optimum."
@@ -77,7 +80,11 @@ def check(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: n
 def _check(
     document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: np.ndarray
 ) -> tuple[float, float, Walked]:
-    if document.get("format") != "certmix-certificate" or document.get("version") != VERSION:
+    if (
+        document.get("format") != "certmix-certificate"
+        or document.get("version") not in [VERSION]
+        or document["version"] is True
+    ):
         raise Rejected("it is not a certificate of a version that this checker knows")
     digests, entries = document.get("digests"), document.get("steps")
     objective, bound = (_number(document, name) for name in ("objective", "bound"))

@@ -31,7 +31,7 @@ MOST_WORK = 4e9
 
 def refusal(root: Root, domain: Domain) -> str | None:
     """Why the argument or the computation does not apply; None when it does."""
-    if root.d != 1 or len(root.points) != 1:
+    if root.d != 1 or not (root.points == root.points[0]).all():
         return "it needs one dimension and one variance"
     if (
         root.n > root.N

@@ -48,6 +48,7 @@ from certmix.verify.rounding import UNIT, below, gamma, least_quadratic, total_b
 LEAF = -1  # in the array ``axis``; 0 .. d-1 is a coordinate, d the size, d+1+g group g
 WORK = 2_000_000  # (leaf, group) pairs looked at in one go
 FEW = 3
+LARGEST = 1e100
 NARROW = 4  # intervals of sizes no wider than this get a slope of their own
 
 
@@ -123,7 +124,7 @@ class Pricing:
             out[rows] = self._some(
                 lo[rows], hi[rows], a[rows], b[rows], None if status is None else status[rows]
             )[0]
-        return out
+        return np.where(np.isnan(out), -math.inf, out)  # an overflow proves nothing
 
     def _some(
         self, lo: np.ndarray, hi: np.ndarray, a: np.ndarray, b: np.ndarray, status: np.ndarray | None
@@ -333,6 +334,8 @@ def combine(root: Root, multipliers: np.ndarray, prices: list[tuple[int, float]]
 def lagrangian(root: Root, domain: Domain, evidence: Evidence, target: float) -> float:
     """Check the pricing trees and return the bound; the domain is not narrowed."""
     multipliers = evidence.floats("multipliers", root.N)
+    if np.abs(multipliers).max() > LARGEST:
+        raise Rejected(f"a multiplier is larger than {LARGEST:g}")
     pairs = np.zeros((0, 2), dtype=np.int64)
     if evidence.has("pairs"):
         pairs = checked_pairs(root, domain, evidence.integers("pairs", None, 2, low=0, high=root.N - 1))

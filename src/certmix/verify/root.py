@@ -111,6 +111,8 @@ def build(statement: Statement, data: np.ndarray) -> Root:
         merged = np.maximum(merged, (many * shift**2).sum(axis=1))
         inside = max(inside, 2 * (int(weight.max()) + s.d + 4) * UNIT * float(scatter[c].sum()))
     quadratic = 0.5 * float(distance.sum()) + prior_cost
+    if not quadratic < 1e200:
+        raise Rejected("the data are too large for double precision")
     step = math.sqrt(float(moved.sum()) + prior_moved) + math.sqrt(float(merged.sum()))
     error = (
         min(ratio, 1.0) * quadratic

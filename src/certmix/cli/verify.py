@@ -1,0 +1,83 @@
+"""``certmix verify``: does a certificate prove what it claims?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from certmix.cli import problem_options as o
+from certmix.cli.request import Request
+
+VERIFIED, REJECTED = 0, 1
+
+
+def verify_command(
+    certificate: Annotated[
+        Path,
+        typer.Argument(
+            metavar="CERTIFICATE", help="certificate.json, or the directory that certmix solve --out wrote."
+        ),
+    ],
+    data: o.Data,
+    constraints: o.Constraints = None,
+    label_column: o.LabelColumn = None,
+    min_size: o.MinSize = None,
+    max_size: o.MaxSize = None,
+    columns: o.Columns = None,
+    name_column: o.NameColumn = None,
+    class_column: o.ClassColumn = None,
+    header: o.Header = None,
+    transpose: o.Transpose = False,
+    standardize: o.Standardize = False,
+    pca: o.Pca = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the verdict as one JSON object.")] = False,
+) -> int:
+    """Check a certificate against data and side constraints, without trusting the program that made it.
+
+    The checker is plain NumPy and uses nothing of the search. Data are read as for certmix solve, so give the same
+    options for columns, names and preparation. Side constraints are compared with the certificate's when any are given.
+
+    Exit codes: 0 verified, 1 rejected, 2 bad usage or input.
+    """
+    from certmix.cli.request import read_data, read_rules
+    from certmix.verify.api import verify
+
+    request = Request(
+        data=data,
+        columns=columns,
+        name_column=name_column,
+        class_column=class_column,
+        header=header,
+        transpose=transpose,
+        standardize=standardize,
+        pca=pca,
+        constraints=constraints,
+        label_column=label_column,
+        min_size=min_size,
+        max_size=max_size,
+    )
+    found = read_data(request)
+    asked = (
+        constraints is not None or label_column is not None or min_size is not None or max_size is not None
+    )
+    verdict = verify(certificate, found.frame, read_rules(request, found) if asked else None)
+    if json:
+        from certmix.io.results import dumps, finite
+
+        entry = {
+            "verified": verdict.verified,
+            "level": verdict.level,
+            "sentence": verdict.sentence,
+            "bound": finite(verdict.bound),
+            "objective": finite(verdict.value),
+            "nodes": verdict.nodes,
+            "leaves": verdict.leaves,
+            "seconds": verdict.seconds,
+        }
+        print(dumps(entry), end="")
+    else:
+        print(verdict.sentence)
+        print(f"level: {verdict.level}")
+    return VERIFIED if verdict.verified else REJECTED
