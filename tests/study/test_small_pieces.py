@@ -66,7 +66,9 @@ def test_table_2_has_every_method_and_metric(made):
     found = records(made, "table2-iris1d")
     assert {r["method"] for r in found} == {"EM", "SLSQP", "SA", "MINLP", "MIQP", "certmix"}
     value = {(r["method"], r["metric"]): r for r in found}
-    assert 280.0196 < float(value["EM", "objective"]["ours"]) < 300  # without its last digits on a slow machine
+    assert (
+        280.0196 < float(value["EM", "objective"]["ours"]) < 300
+    )  # without its last digits on a slow machine
     assert value["EM", "objective"]["paper"] == paper.printed("table2/iris1d/em/objective")
     assert "Table 2" in value["EM", "objective"]["place in the paper"]
     assert float(value["certmix", "objective"]["ours"]) == pytest.approx(280.0197, abs=1e-4)
