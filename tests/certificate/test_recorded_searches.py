@@ -20,6 +20,7 @@ from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
 from certmix.search.bounds.semidefinite.record import Recorder
 from certmix.status import Status
 from certmix.verify.check import Verdict, check
+from certmix.verify.tree import ALL_AT_LEAST, AT_LEAST, AT_MOST, FIRST_AT_MOST
 from random_domains import HONOURED, merged_problem
 from random_instances import random_problem
 from recorded_steps import certified, searched
@@ -99,8 +100,21 @@ def test_components_that_may_be_empty() -> None:
     problem = overlapping(2, n=14, spread=0.7, allow_empty=True)
     result, recorder = searched(problem)
     assert sum(entry.parent < 0 for entry in recorder.entries) == 3
-    verdict = verdict_on(certified(problem, result, recorder), problem)
+    certificate = certified(problem, result, recorder)
+    verdict = verdict_on(certificate, problem)
     assert verdict.verified, verdict.sentence
+    kind, args = certificate.arrays["tree/kind"], certificate.arrays["tree/args"]
+    assert (kind[1:3] == [ALL_AT_LEAST, FIRST_AT_MOST]).all()
+    for tampered in (
+        {"tree/args": np.where((kind == FIRST_AT_MOST)[:, None], args + np.array([1, 0, 0]), args)},
+        {"tree/args": np.where((kind >= FIRST_AT_MOST)[:, None], [1, 0, 0], args)},
+        {"tree/kind": np.where(kind == FIRST_AT_MOST, ALL_AT_LEAST, kind)},
+        {"tree/kind": np.where(kind == FIRST_AT_MOST, AT_MOST, kind)},
+        {"tree/kind": np.where(kind == ALL_AT_LEAST, AT_LEAST, kind)},
+    ):
+        assert not verdict_on(
+            Certificate(certificate.document, {**certificate.arrays, **tampered}), problem
+        ).verified
 
 
 def test_a_search_that_was_stopped_is_certified_as_far_as_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
