@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from certmix.plotting.style import COLOURS
 
 RESOLUTION = 120
+_LINE = 0.06  # height of a line of text in the usual figure, as a share of its axes
 STYLE: Any = {
     "font.size": 11,
     "axes.spines.top": False,
@@ -34,6 +36,25 @@ def new_figure(width: float = 7.2, height: float = 4.4, **options: Any) -> tuple
 
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(**options)
+
+
+def name_at_right(axes: Any, ends: Sequence[tuple[float, str, str]]) -> None:
+    """Texts beside the right edge, each at its height and in its colour, moved apart where they would touch."""
+    low, high = axes.get_ylim()
+    logarithmic = axes.get_yscale() == "log"
+    heights = [math.log10(height) if logarithmic else height for height, _, _ in ends]
+    length = math.log10(high / low) if logarithmic else high - low
+    for height, (_, text, colour) in zip(spread(heights, _LINE * length), ends, strict=True):
+        axes.annotate(
+            text,
+            (1.0, 10**height if logarithmic else height),
+            xycoords=("axes fraction", "data"),
+            xytext=(6, 0),
+            textcoords="offset points",
+            color=colour,
+            va="center",
+            annotation_clip=False,
+        )
 
 
 def spread(positions: Sequence[float], least: float) -> list[float]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from certmix.study import paper
 from certmix.study.cells import Cell, Record
-from certmix.study.drawing import METHOD_COLOURS, new_figure, spread
+from certmix.study.drawing import METHOD_COLOURS, name_at_right, new_figure
 from certmix.study.runs import METHODS, engine_cell, gap_words
 from certmix.study.section import Figure, Section, Text
 from certmix.study.settings import Settings
@@ -144,18 +144,7 @@ def draw(found: Mapping[str, Record], limit: float) -> Any:
             ends.append((min(record["objective"], high), f"{METHODS[engine]} incumbent{value}", colour))
         if record["lower_bound"] is not None:
             ends.append((max(record["lower_bound"], low), f"{METHODS[engine]} bound", colour))
-    heights = spread([height for height, _, _ in ends], 0.07 * (high - low))
-    for height, (_, text, colour) in zip(heights, ends, strict=True):
-        axes.annotate(
-            text,
-            (1.0, height),
-            xycoords=("axes fraction", "data"),
-            xytext=(6, 0),
-            textcoords="offset points",
-            color=colour,
-            va="center",
-            annotation_clip=False,
-        )
+    name_at_right(axes, ends)
     axes.axhline(optimum, color="0.45", linewidth=1, zorder=2)
     axes.annotate(
         f"optimum {optimum:.4f}",

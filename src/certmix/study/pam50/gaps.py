@@ -10,7 +10,7 @@ from certmix.plotting.style import COLOURS
 from certmix.status import Tolerances
 from certmix.study import paper
 from certmix.study.cells import Record
-from certmix.study.drawing import new_figure, spread
+from certmix.study.drawing import name_at_right, new_figure
 from certmix.study.runs import METHODS, gap_words
 from certmix.study.tables import Table, decimals, seconds
 
@@ -93,18 +93,7 @@ def draw(runs: Runs, limit: float) -> Any:
         printed = paper.values()[f"pam50/gap-{labels.replace(' ', '-')}"]
         axes.axhline(printed.number / 100, color="0.45", linewidth=1, linestyle=":", zorder=2)
         ends.append((printed.number / 100, f"paper, {labels}: {printed.value} %", "0.3"))
-    heights = spread([math.log10(g) for g, _, _ in ends], 0.055 * math.log10(3 * _HIGHEST / lowest))
-    for height, (_, name, colour) in zip(heights, ends, strict=True):
-        axes.annotate(
-            name,
-            (1.0, 10**height),
-            xycoords=("axes fraction", "data"),
-            xytext=(6, 0),
-            textcoords="offset points",
-            color=colour,
-            va="center",
-            annotation_clip=False,
-        )
+    name_at_right(axes, ends)
     for line, name in enumerate(none):
         axes.annotate(
             f"{name}: no gap, for want of a clustering",
