@@ -9,6 +9,7 @@ was made in a larger domain, and holds in theirs. The layout of the arrays is de
 from __future__ import annotations
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from certmix.certificate.draft import Draft
 from certmix.certificate.format import Certificate
@@ -34,7 +35,8 @@ def recorded(problem: Problem, result: Result, recorder: Recorder) -> Certificat
         tied to averages), its leaves may not settle.
     """
     certificate = tell(recorder, problem, result).certificate(problem, result, target_of(result))
-    verdict = check(certificate.document, certificate.arrays, problem.data)
+    with threadpool_limits(1):  # many small matrices: threads would only get in each other's way
+        verdict = check(certificate.document, certificate.arrays, problem.data)
     if not verdict.verified:
         raise Unproved(f"its record does not convince the checker ({verdict.sentence.rstrip('.')})")
     return certificate
