@@ -29,11 +29,8 @@ MOST_BYTES = 200 * 2**20
 MARGIN = 1e-9  # relative: what a checker may lose by rounding in other ways
 GRAIN = 0.01  # share of the gap that the rounding of N may cost
 LARGEST = 2.0**30  # multiples of the grain
-WORTH = 0.15  # share of what is possible that an exclusion must take away to be worth its bytes
-SMALL, LARGE = (
-    2**19,
-    2**23,
-)  # bytes: smaller steps are worth it whatever they exclude, larger ones only with that share
+WORTH = 0.15  # share of what is possible that the exclusions of a large step must take away
+SMALL, LARGE = 2**22, 2**25  # bytes: smaller steps are worth it anyway, larger ones only with that share
 
 
 @dataclass(frozen=True)
