@@ -138,13 +138,13 @@ def solve(
         message=message,
     )
     if options.certificate:
-        result = _with_certificate(problem, result, ledger)
+        result = _with_certificate(problem, result, ledger, options.n_threads)
     for observer in observers:
         observer.finished(result)
     return result
 
 
-def _with_certificate(problem: Problem, result: Result, ledger: Ledger) -> Result:
+def _with_certificate(problem: Problem, result: Result, ledger: Ledger, threads: int) -> Result:
     """The result with a certificate, if one can be made; nothing else of it changes."""
     from certmix.certificate.prove import Unproved, make
 
@@ -152,7 +152,7 @@ def _with_certificate(problem: Problem, result: Result, ledger: Ledger) -> Resul
         return result
     start = ledger.seconds
     try:
-        found = make(problem, result, ledger.record)
+        found = make(problem, result, ledger.record, threads=threads)
     except Unproved as reason:
         ledger.message(f"no certificate: {reason}")
     except KeyboardInterrupt:

@@ -107,7 +107,7 @@ def test_infeasible_is_exit_code_4_with_an_explanation(certmix):
 
 
 def test_out_writes_its_files(certmix, files):
-    """--out leaves assignments, parameters, trace, result and certificate; snapshots are gone once the result is there."""
+    """--out leaves tables, result and certificate; snapshots are gone once the result is there."""
     answer = certmix(f"{SMALL} --out deep/out --json")
     out = files / "deep" / "out"
     assert sorted(p.name for p in out.iterdir()) == [

@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from random_instances import random_problem
 from test_root import rooted
 
 from certmix.certificate.pricing_tree import grow
@@ -16,6 +15,7 @@ from certmix.verify.domain import Domain
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.lagrangian import Pricing, combine, lagrangian, price
 from certmix.verify.root import Root
+from random_instances import random_problem
 
 
 def sets(pricing: Pricing, root: Root, k: int) -> list[tuple[np.ndarray, int, float, np.ndarray]]:
@@ -166,7 +166,7 @@ def test_damaged_arrays_are_rejected(name: str, change: object) -> None:
 
 def test_overflow_proves_nothing() -> None:
     """A leaf whose bound is not a number counts as minus infinity."""
-    root, domain, arrays = small()
+    root, domain, _ = small()
     pricing = Pricing(root, domain, 0, np.full(root.N, 1e308), np.zeros((0, 2), dtype=np.int64))
     with np.errstate(all="ignore"):
         found = pricing.bounds(pricing.lo[None], pricing.hi[None], np.array([2]), np.array([8]))

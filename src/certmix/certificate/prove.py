@@ -33,6 +33,7 @@ def make(
     record: Any = None,
     *,
     time_limit: float | None = None,
+    threads: int = 1,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Certificate:
     """A certificate for what a result claims.
@@ -41,6 +42,7 @@ def make(
     ----------
     record : what the engine left behind in ``ledger.record``; makes things quicker where there is one
     time_limit : seconds; by default a minute and ten times as long as the run took
+    threads : how many the ascent of multipliers may use
 
     Raises
     ------
@@ -72,7 +74,7 @@ def make(
         from certmix.certificate.semidefinite import recorded
 
         return recorded(problem, result, record)
-    return _lagrangian(problem, result, record, root, late)
+    return _lagrangian(problem, result, record, root, threads, late)
 
 
 def _simple(problem: Problem, result: Result, kind: str, bound: float) -> Certificate:
@@ -96,12 +98,13 @@ def _lowered(bound: float) -> float:
 
 
 def _lagrangian(
-    problem: Problem, result: Result, record: Any, root: Root, late: Callable[[], bool]
+    problem: Problem, result: Result, record: Any, root: Root, threads: int, late: Callable[[], bool]
 ) -> Certificate:
     if root.N > MOST_GROUPS or root.d > MOST_DIMENSIONS:
         raise Unproved(f"{root.N} groups in {root.d} dimensions are too many for pricing trees")
     from certmix.presolve.instance import reduce
     from certmix.search.bounds.dual import DualBound
+    from certmix.search.threads import Threads
 
     allowed = result.tolerances.allowed(result.objective)
     if result.status is Status.OPTIMAL:
@@ -114,9 +117,10 @@ def _lagrangian(
     dual = record if isinstance(record, DualBound) else None
     if dual is None:
         dual = DualBound(reduce(problem), result.labels, allowed=max(allowed, 1e-9), should_stop=late)
-    dual.should_stop = late
-    if dual._root is not None:
-        dual._root.should_stop = late
     draft = Draft()
-    LagrangianProver(root, dual, target, ahead=ahead, should_stop=late).prove(draft)
+    with Threads(threads) as pool:
+        dual.should_stop, dual.threads = late, pool  # those of the run are gone
+        if dual._root is not None:
+            dual._root.should_stop, dual._root.threads = late, pool
+        LagrangianProver(root, dual, target, ahead=ahead, should_stop=late).prove(draft)
     return draft.certificate(problem, result, target)
