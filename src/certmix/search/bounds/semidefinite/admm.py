@@ -21,7 +21,7 @@ from certmix.search.threads import Threads
 RELAXATION = 1.6
 SWEEPS = 1
 SPARE = 3  # eigenpairs computed beyond those that were used last time
-EXACT = 5  # the eigenvectors are computed afresh every so many iterations and improved in between
+EXACT = 10  # the eigenvectors are computed afresh every so many iterations and improved in between
 IDLE = 5  # a block that held next to nothing last time is looked at again only every so many iterations
 FAINT = 0.05
 

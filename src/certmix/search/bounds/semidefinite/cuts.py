@@ -9,7 +9,7 @@ import numpy as np
 from certmix.kernels.cuts import cut_matrix, violated
 
 PER_ROW = 8
-PARTNERS = 32  # triangles looked at for every pair of super-points
+PARTNERS = 12  # triangles looked at for every pair of super-points
 
 
 @dataclass
