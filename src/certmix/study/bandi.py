@@ -11,9 +11,10 @@ from certmix import datasets
 from certmix.local.bandi import bandi
 from certmix.study import paper
 from certmix.study.cells import Cell, Record, Tell
-from certmix.study.runs import engine_cell, local_record
+from certmix.study.runs import local_record
 from certmix.study.section import Block, Section, Text
 from certmix.study.settings import Settings
+from certmix.study.table2 import optimum_cell
 from certmix.study.tables import Table, percent, seconds
 from certmix.study.truth import scored
 
@@ -28,7 +29,7 @@ class Bandi:
 
     def cells(self, settings: Settings) -> list[Cell]:
         cells = [cell for name in settings.data_sets for cell in _cells(name, settings)]
-        return cells + [engine_cell({"name": name}, "auto", settings) for name in settings.data_sets]
+        return cells + [optimum_cell(name, settings) for name in settings.data_sets]
 
     def section(self, settings: Settings, records: Mapping[str, Record]) -> Section:
         rows, table = [], []
@@ -36,7 +37,7 @@ class Bandi:
             dataset = datasets.load(name)
             runs = [records[cell.key] for cell in _cells(name, settings)]
             hits = np.array([1 - _error(name, run) for run in runs])
-            ours = records[engine_cell({"name": name}, "auto", settings).key]
+            ours = records[optimum_cell(name, settings).key]
             mine = None if ours["labels"] is None else 1 - _error(name, ours)
             spread = percent(hits[0]) if len(hits) == 1 else f"{percent(hits.min())} to {percent(hits.max())}"
             rows.append(

@@ -41,6 +41,12 @@ class Heartbeat(Silent):
     def __init__(self, tell: Tell, first: float = 15.0) -> None:
         self._tell = tell
         self._next = self._wait = first
+        self.interrupted = False
+
+    def message(self, text: str) -> None:
+        if text.startswith("no certificate"):
+            self._tell(text)
+            self.interrupted = "interrupted" in text  # the run itself was over
 
     def progressed(self, progress: Progress) -> None:
         if progress.seconds < self._next:
@@ -73,6 +79,7 @@ def engine_cell(
     problem: Callable[[], Problem] | None = None,
     variant: str = "",
     gap: float = 1e-6,
+    verify: bool = False,
 ) -> Cell:
     """A run of an engine on a built-in data set, or on another problem.
 
@@ -87,6 +94,9 @@ def engine_cell(
         Makes the problem; that of the recipe by default.
     variant : str
         What tells two problems on the same data apart.
+    verify : bool
+        Whether to make a certificate and let the checker look at it; that comes after the run and is not in its
+        seconds.
     """
     make_problem = problem or (lambda: datasets.load(**dict(data)).problem())
     options: dict[str, Any] = {
@@ -100,15 +110,22 @@ def engine_cell(
     }
     if engine in PAPERS_MODELS:
         options |= {"solver": "scip", "warm_start": False}
+    if verify:
+        options["certificate"] = True
 
     def make(tell: Tell) -> Record:
         asked = make_problem()
         if engine not in PAPERS_MODELS:
             _compile(asked, engine, tell)
         arguments = {k: v for k, v in options.items() if k not in ("data", "variant", "engine")}
-        result = solve(asked, engine, observers=[Heartbeat(tell)], **arguments)
-        if result.termination is Termination.INTERRUPTED:
+        heartbeat = Heartbeat(tell)
+        result = solve(asked, engine, observers=[heartbeat], **arguments)
+        if result.termination is Termination.INTERRUPTED or heartbeat.interrupted:
             raise KeyboardInterrupt
+        if result.certificate is not None:
+            tell("checking the certificate")
+            result, verdict = result.checked(asked)
+            return as_dict(result) | {"verdict": verdict.sentence}
         return as_dict(result)
 
     name = _data_title(data) + (f" {variant}" if variant else "")

@@ -95,7 +95,7 @@ def _cell(expression: Expression, engine: str, labels: str, settings: Settings) 
         return expression.reduced.problem(constraints=constraints)
 
     data = {"name": expression.reduced.name, "digest": expression.digest}
-    return engine_cell(data, engine, settings, problem=problem, variant=labels)
+    return engine_cell(data, engine, settings, problem=problem, variant=labels, verify=engine == "auto")
 
 
 def _assignments(expression: Expression, runs: Mapping[tuple[str, str], Record]) -> dict[str, np.ndarray]:
