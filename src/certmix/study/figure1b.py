@@ -128,6 +128,7 @@ def draw(found: Found) -> Any:
     axes.set_xticks(sizes, [str(n) for n in sizes])
     axes.minorticks_off()
     axes.set_xlim(sizes[0] * 0.93, sizes[-1] * 1.08)
+    axes.set_ylim(top=2.5 * axes.get_ylim()[1])  # room for the names of curves that end at the top
     _name_ends(axes, ends)
     axes.set_xlabel("number of samples n (log scale)")
     axes.set_ylabel("seconds (log scale)")

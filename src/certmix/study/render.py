@@ -90,9 +90,9 @@ def _html_row(tag: str, cells: Sequence[str], kinds: Sequence[str]) -> str:
 
 
 def _numeric(table: Table) -> list[bool]:
-    """Which columns hold numbers, or a dash in their place: those are set to the right."""
+    """Which columns hold mostly numbers, or a dash in their place: those are set to the right."""
     columns = zip(*table.rows, strict=True) if table.rows else [()] * len(table.header)
-    return [all(not cell or re.match(r"[-–>\d]", cell) for cell in column) for column in columns]
+    return [sum(bool(re.match(r"$|[-–>]|\d", cell)) for cell in c) > len(c) / 2 for c in map(list, columns)]
 
 
 def _inline(text: str) -> str:

@@ -142,8 +142,12 @@ def _answer(found: Mapping[str, Record], optimum: Record) -> str:
     agrees = f"{lowest:.4f}" == printed
     text = (
         f"EM found the certified optimum {best:.6f} (gap {gap_words(optimum['gap_relative'])}, "
-        f"{optimum['certificate']}) in **{hits} of {tries}** restarts. They ended in {ends} different "
-        f"value{'' if ends == 1 else 's'}; the lowest is {lowest:.6f}, "
+        f"{optimum['certificate']}) in **{hits} of {tries}** restarts. "
+        + (
+            f"All ended at {lowest:.6f}, "
+            if ends == 1
+            else f"They ended at {ends} values; the lowest is {lowest:.6f}, "
+        )
     )
     text += f"which is the paper's {printed}." if agrees else f"where the paper has {printed}."
     if hits == 0:

@@ -23,6 +23,8 @@ from certmix.study.cells import Cell, Record, Tell
 from certmix.study.settings import Settings
 
 PAPERS_MODELS = ("minlp", "miqp")
+# A run of fewer seconds in which kernels were compiled is repeated, for the sake of its seconds.
+_SHORT = 120.0
 METHODS = {
     "em": "EM",
     "slsqp": "SLSQP",
@@ -41,9 +43,12 @@ class Heartbeat(Silent):
     def __init__(self, tell: Tell, first: float = 15.0) -> None:
         self._tell = tell
         self._next = self._wait = first
-        self.interrupted = False
+        self.interrupted = self.compiled = False
 
     def message(self, text: str) -> None:
+        if text.startswith("compiling"):
+            self._tell(text)
+            self.compiled = True
         if text.startswith("no certificate"):
             self._tell(text)
             self.interrupted = "interrupted" in text  # the run itself was over
@@ -120,6 +125,14 @@ def engine_cell(
         arguments = {k: v for k, v in options.items() if k not in ("data", "variant", "engine")}
         heartbeat = Heartbeat(tell)
         result = solve(asked, engine, observers=[heartbeat], **arguments)
+        if (
+            heartbeat.compiled
+            and result.seconds < _SHORT
+            and result.termination is not Termination.INTERRUPTED
+        ):
+            tell("once more, now that kernels are compiled")
+            heartbeat = Heartbeat(tell)
+            result = solve(asked, engine, observers=[heartbeat], **arguments)
         if result.termination is Termination.INTERRUPTED or heartbeat.interrupted:
             raise KeyboardInterrupt
         if result.certificate is not None:
