@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 200 * 2**20
 MARGIN = 1e-9  # relative: what a checker may lose by rounding in other ways
-GRAIN = 0.01  # share of the gap that the rounding of N may cost
+GRAIN = 0.1  # share of the gap that the rounding of N may cost at worst; it costs far less
 LARGEST = 2.0**30  # multiples of the grain
 WORTH = 0.15  # share of what is possible that the exclusions of a large step must take away
 SMALL, LARGE = 2**22, 2**25  # bytes: smaller steps are worth it anyway, larger ones only with that share
