@@ -7,7 +7,8 @@ import json
 import pytest
 
 from certmix.errors import InputError
-from certmix.study import runner
+from certmix.status import Termination
+from certmix.study import runner, runs
 from certmix.study.cells import Cell
 from certmix.study.section import Section, Text
 from certmix.study.settings import Settings
@@ -130,3 +131,27 @@ def test_a_time_limit_is_a_positive_number(limit):
     """Anything else is refused."""
     with pytest.raises(InputError, match="time limit must be a number of seconds > 0"):
         Settings(time_limit=limit)
+
+
+@pytest.mark.parametrize("engine", ["auto", "miqp"])
+@pytest.mark.parametrize("at", [1, 2])
+def test_an_interrupted_run_ends_the_study(monkeypatch, engine, at):
+    """An engine returns what it had when it is interrupted; a cell must not take that for a finished run."""
+    calls = []
+
+    class Interrupted:
+        termination = Termination.INTERRUPTED
+
+    def played(*arguments, **options):
+        calls.append(1)
+        return Interrupted if len(calls) == at else solve(*arguments, **options)
+
+    from certmix import solve
+
+    monkeypatch.setattr(runs, "solve", played)
+    asked = runs.engine_cell({"name": "iris1d", "n": 6}, engine, Settings(time_limit=0.5))
+    if engine == "miqp" and at == 2:  # the paper's models have no run before theirs
+        assert asked.make(lambda _: None)["termination"] != "interrupted"
+        return
+    with pytest.raises(KeyboardInterrupt):
+        asked.make(lambda _: None)

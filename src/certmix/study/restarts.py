@@ -14,12 +14,11 @@ from certmix.local.em import em
 from certmix.observers.wording import duration
 from certmix.plotting.style import COLOURS
 from certmix.problem import Problem
-from certmix.solving import solve
 from certmix.study import paper
 from certmix.study.cells import Cell, Record, Tell
 from certmix.study.drawing import new_figure
 from certmix.study.figure1a import SIGMA, line_cell
-from certmix.study.runs import Compiling, gap_words
+from certmix.study.runs import Compiling, gap_words, interruptible_solve
 from certmix.study.section import Block, Figure, Section, Text
 from certmix.study.settings import Settings
 from certmix.study.tables import Table, decimals, percent, seconds
@@ -93,7 +92,7 @@ def _words(record: Record) -> str:
 def _restarted(problem: Problem, start: str, settings: Settings, tell: Tell) -> Record:
     """Values and times of restarts, one after the other."""
     if start == "hard":  # kernels are compiled before the clock starts
-        solve(problem, "hard-em", restarts=1, seed=settings.seed, observers=[Compiling(tell)])
+        interruptible_solve(problem, "hard-em", restarts=1, seed=settings.seed, observers=[Compiling(tell)])
     rng = np.random.default_rng([settings.seed, list(STARTS).index(start)])
     values: list[float | None] = []
     own: list[float | None] = []
@@ -101,9 +100,8 @@ def _restarted(problem: Problem, start: str, settings: Settings, tell: Tell) -> 
     begin, told = time.perf_counter(), 0.0
     while len(values) < settings.restarts and (not ends or ends[-1] < settings.time_limit):
         if start == "hard":
-            result = solve(problem, "hard-em", restarts=1, seed=settings.seed + 1 + len(values))
-            if result.termination == "interrupted":
-                raise KeyboardInterrupt
+            seed = settings.seed + 1 + len(values)
+            result = interruptible_solve(problem, "hard-em", restarts=1, seed=seed)
             values.append(finite(result.objective))
             own.append(finite(result.objective))
         else:

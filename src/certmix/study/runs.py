@@ -17,6 +17,7 @@ from certmix.local.solution import LocalSolution
 from certmix.observers.base import Progress, Silent
 from certmix.observers.wording import duration, share, value
 from certmix.problem import Problem
+from certmix.result import Result
 from certmix.solving import solve
 from certmix.status import Termination, Tolerances
 from certmix.study.cells import Cell, Record, Tell
@@ -124,16 +125,12 @@ def engine_cell(
             _compile(asked, engine, tell)
         arguments = {k: v for k, v in options.items() if k not in ("data", "variant", "engine")}
         heartbeat = Heartbeat(tell)
-        result = solve(asked, engine, observers=[heartbeat], **arguments)
-        if (
-            heartbeat.compiled
-            and result.seconds < _SHORT
-            and result.termination is not Termination.INTERRUPTED
-        ):
+        result = interruptible_solve(asked, engine, observers=[heartbeat], **arguments)
+        if heartbeat.compiled and result.seconds < _SHORT:
             tell("once more, now that kernels are compiled")
             heartbeat = Heartbeat(tell)
-            result = solve(asked, engine, observers=[heartbeat], **arguments)
-        if result.termination is Termination.INTERRUPTED or heartbeat.interrupted:
+            result = interruptible_solve(asked, engine, observers=[heartbeat], **arguments)
+        if heartbeat.interrupted:
             raise KeyboardInterrupt
         if result.certificate is not None:
             tell("checking the certificate")
@@ -158,7 +155,15 @@ def _compile(problem: Problem, engine: str, tell: Tell) -> None:
     small = Problem(
         problem.data[rows], problem.n_components, precision=np.asarray(problem.covariance.precision[0])
     )
-    solve(small, chosen, time_limit=2.0, threads=1, observers=[Compiling(tell)])
+    interruptible_solve(small, chosen, time_limit=2.0, threads=1, observers=[Compiling(tell)])
+
+
+def interruptible_solve(*arguments: Any, **options: Any) -> Result:
+    """``solve``, but Ctrl-C ends the study and not only the run, whose result would be stored as if it were whole."""
+    result = solve(*arguments, **options)
+    if result.termination is Termination.INTERRUPTED:
+        raise KeyboardInterrupt
+    return result
 
 
 def _data_title(data: Mapping[str, Any]) -> str:
