@@ -115,9 +115,8 @@ def semidefinite(root: Root, domain: Domain, evidence: Evidence, target: float) 
         sizes[pool.components].any(axis=0) & (price < target)
         for pool, price in zip(step.pools, pool_prices, strict=True)
     ]
-    gone = _members(step, pool_prices, live, target)
-    pairs = _pairs(step, pool_prices, live, target)
-    _exclude(root, domain, step, live, gone, pairs)
+    _check_exclusions(step, pool_prices, live, target)
+    _exclude(root, domain, step, live)
     return bound
 
 
@@ -297,22 +296,18 @@ def _check_cuts(cuts: np.ndarray, pool: Pool) -> None:
 
 
 def _costs(root: Root, step: _Read, sizes: np.ndarray) -> tuple[np.ndarray, float]:
-    """psi_k(m) for every component, infinite for impossible sizes, and the sum of the largest terms in them."""
-    psi = np.full((root.K, root.n + 1), np.inf)
+    """psi_k(m) for every component, infinite for impossible sizes, and how large K of them are at most."""
+    psi, terms = np.full((2, root.K, root.n + 1), np.inf)
     m = np.arange(root.n + 1)
-    magnitude = 0.0
-    for k in range(root.K):
-        psi[k, 0] = root.entropy[k, 0]
+    psi[:, 0], terms[:, 0] = root.entropy[:, 0], np.abs(root.entropy[:, 0])
     for pool, blocks, levels in zip(step.pools, step.blocks, step.level, strict=True):
         for k in pool.components:
             for b, level in zip(blocks, levels, strict=True):
                 part = slice(b.low, b.high + 1)
                 psi[k, part] = level + root.entropy[k, part] - b.slope * m[part]
-                magnitude_here = np.abs(root.entropy[k, part]) + abs(b.slope) * m[part] + abs(level)
-                fine = magnitude_here[np.isfinite(magnitude_here)]
-                magnitude = max(magnitude, float(fine.max(initial=0.0)))
-    fine = np.abs(root.entropy[:, 0])[np.isfinite(root.entropy[:, 0])]
-    return np.where(sizes, psi, np.inf), root.K * (magnitude + float(fine.max(initial=0.0)))
+                terms[k, part] = abs(level) + np.abs(root.entropy[k, part]) + abs(b.slope) * m[part]
+    largest = float(terms[np.isfinite(terms)].max(initial=0.0))
+    return np.where(sizes, psi, np.inf), root.K * largest
 
 
 def _profile(psi: np.ndarray) -> tuple[float, np.ndarray]:
@@ -338,57 +333,46 @@ def _both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return out
 
 
-def _members(step: _Read, prices: list[np.ndarray], live: list[np.ndarray], target: float) -> np.ndarray:
-    """The claimed members of every pool that cannot be in it; refused if one can."""
+def _check_exclusions(step: _Read, prices: list[np.ndarray], live: list[np.ndarray], target: float) -> None:
+    """Refuse a step that claims more exclusions than it proves."""
     for p, pool in enumerate(step.pools):
-        place = np.searchsorted(
-            pool.points, np.flatnonzero(step.members[p] & np.isin(np.arange(len(step.T)), pool.points))
-        )
-        if not _never(pool, step.blocks[p], place, np.full(len(place), -1), prices[p], live[p], target).all():
-            raise Rejected("a step excludes a group from a component without proof")
-    return step.members
-
-
-def _pairs(step: _Read, prices: list[np.ndarray], live: list[np.ndarray], target: float) -> np.ndarray:
-    """The claimed pairs that no pool can hold together; refused if one can."""
-    for p, pool in enumerate(step.pools):
-        place = np.full(len(step.T), -1)
+        place = np.full(len(step.T), -1)  # of every point among those of the pool
         place[pool.points] = np.arange(len(pool.points))
-        i, j = place[step.pairs].T
-        here = (i >= 0) & (j >= 0)
-        if not _never(pool, step.blocks[p], i[here], j[here], prices[p], live[p], target).all():
+        alone = place[step.members[p] & (place >= 0)]
+        i, j = place[step.pairs[(place[step.pairs] >= 0).all(axis=1)]].T
+        known = step.blocks[p], prices[p], live[p], target
+        if not _never(pool, alone, np.full(len(alone), -1), *known):
+            raise Rejected("a step excludes a group from a component without proof")
+        if not _never(pool, i, j, *known):
             raise Rejected("a step calls two groups apart without proof")
-    return step.pairs
 
 
 def _never(
     pool: Pool,
-    blocks: list[Block],
     i: np.ndarray,
     j: np.ndarray,
+    blocks: list[Block],
     price: np.ndarray,
     live: np.ndarray,
     target: float,
-) -> np.ndarray:
-    """Which pairs are in no cluster of any block."""
-    out = np.ones(len(i), dtype=bool)
+) -> bool:
+    """Whether none of the pairs is in a cluster of any block that costs less than the target."""
     for b in blocks:
         sizes = np.flatnonzero(live[b.low : b.high + 1]) + b.low
-        if len(sizes) and len(i):
-            out &= hopeless(pool, b, i, j, price, sizes, target)
-    return out
+        if len(sizes) and len(i) and not hopeless(pool, b, i, j, price, sizes, target).all():
+            return False
+    return True
 
 
-def _exclude(
-    root: Root, domain: Domain, step: _Read, live: list[np.ndarray], gone: np.ndarray, pairs: np.ndarray
-) -> None:
+def _exclude(root: Root, domain: Domain, step: _Read, live: list[np.ndarray]) -> None:
     """Take what is proved to cost the target or more out of the domain."""
     if domain.sizes is None:
         domain.sizes = np.ones((root.K, root.n + 1), dtype=bool)
     for p, pool in enumerate(step.pools):
         domain.sizes[pool.components] &= live[p]
-        domain.allowed[np.ix_(gone[p][step.point], pool.components)] = False
-    if len(pairs):
+        domain.allowed[np.ix_(step.members[p][step.point], pool.components)] = False
+    if len(step.pairs):
+        i, j = step.pairs.T
         apart = np.zeros((len(step.T), len(step.T)), dtype=bool)
-        apart[pairs[:, 0], pairs[:, 1]] = apart[pairs[:, 1], pairs[:, 0]] = True
+        apart[i, j] = apart[j, i] = True
         domain.apart = domain.need_apart(root) | apart[np.ix_(step.point, step.point)]
