@@ -14,6 +14,7 @@ from certmix.ledger import Ledger, TracePoint
 from certmix.options import Options
 from certmix.presolve.instance import reduce
 from certmix.problem import Problem, is_feasible
+from certmix.search.bounds.leaves import rounding as evaluator_rounding
 from certmix.status import Status, Termination
 
 ROUNDING = 1e-9
@@ -91,6 +92,8 @@ def violations(problem: Problem, truth: Truth, claim: Claim) -> Iterator[str]:
             yield f"{claim.termination}, infeasible, but the status is {claim.status}"
         # With nasty scales the rounding that is taken off a bound may exceed the gap that was asked for.
         rounding = 4.0 * reduce(problem).error + truth.slack
+        if truth.labels is not None:
+            rounding += evaluator_rounding(problem, problem.objective.best(truth.labels))
         left = not truth.infeasible and not claim.closed and not claim.attested
         if left and claim.upper - claim.lower > rounding:
             yield f"{claim.termination}, but the status is {claim.status} with {claim.lower} .. {claim.upper}"
