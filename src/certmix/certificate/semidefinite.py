@@ -120,10 +120,13 @@ class Store:
 
     def __init__(self, n_components: int) -> None:
         self._n_components = n_components
+        self._numbers: dict[int, int] = {}
         self._parts: dict[str, list[np.ndarray]] = {field: [] for field in FIELDS}
 
     def add(self, step: Step) -> int:
-        """Append a step; its number."""
+        """Append a step unless it is there already, as the bound of several leaves; its number."""
+        if id(step) in self._numbers:
+            return self._numbers[id(step)]
         pool = np.full(self._n_components, -1, dtype=np.int8)
         pool[: len(step.arrays["pool"])] = step.arrays["pool"]
         slack = step.slack()
@@ -131,6 +134,7 @@ class Store:
         parts["N4" if step.wide else "N2"] = slack
         for field in FIELDS:
             self._parts[field].append(parts[field].ravel())
+        self._numbers[id(step)] = len(self._parts["T"]) - 1
         return len(self._parts["T"]) - 1
 
     def arrays(self) -> dict[str, np.ndarray]:
