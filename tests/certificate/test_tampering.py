@@ -55,8 +55,11 @@ def case(name: str) -> Case:
         problem = Problem(clusters(14, 7, 2, 5, 2.0), 2)
     else:
         rules = [CannotLink(0, 1), CannotLink(1, 2), Label(3, 0)]
-        problem = Problem(clusters(10, 2, 3, 4, 1.0), 3, constraints=rules)
-    result = certmix.solve(problem, "sdp" if name == "sdp" else "auto", gap=1e-7, certificate=True)
+        problem = Problem(clusters(10, 2, 3, 4, 2.0), 3, constraints=rules)
+    with pytest.MonkeyPatch.context() as patch:
+        if name == "sdp":  # not so small that it would be enumerated
+            patch.setattr("certmix.certificate.prove.MOST", 0)
+        result = certmix.solve(problem, "sdp" if name == "sdp" else "auto", gap=1e-7, certificate=True)
     certificate = result.certificate
     if name == "branching":
         certificate = branched(problem, result)
@@ -72,7 +75,7 @@ def branched(problem: Problem, result: certmix.Result) -> Certificate:
     trees = maker.LagrangianProver._trees
 
     def reluctant(self: Any, ascent: Any, domain: Any, sets: Any) -> Any:
-        return trees(self, ascent, domain, sets) if domain.decided.sum() > 3 else None
+        return trees(self, ascent, domain, sets) if domain.decided.sum() > 2 else None
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(prove, "MOST", 0)
@@ -272,7 +275,10 @@ NAMES = ("incumbent/", "tree/", "multipliers", "axis/", "cut/")
 
 
 def structural(arrays: dict[str, np.ndarray]) -> list[str]:
-    return [name for name in sorted(arrays) if any(part in name for part in NAMES) and len(arrays[name])]
+    found = [name for name in sorted(arrays) if any(part in name for part in NAMES) and len(arrays[name])]
+    ours = [name for name in found if name.startswith(("incumbent/", "tree/"))]
+    theirs = [name for name in found if name not in ours]
+    return [*ours, *theirs[:6]]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -293,13 +299,13 @@ def test_arrays_of_other_shapes_are_rejected(name: str, change: str) -> None:
                 assert not verified(c, document, arrays), array
 
 
-@pytest.mark.parametrize("name", ["branching", "sdp"])
+@pytest.mark.parametrize("name", ["branching", "pairs"])
 def test_a_leaf_removed_is_noticed(name: str) -> None:
     """Without one of its leaves, a tree does not cover the root."""
     c = case(name)
     parent = c.certificate.arrays["tree/parent"]
     leaves = [i for i in range(1, len(parent)) if i not in set(parent.tolist())]
-    for leaf in leaves[:40]:
+    for leaf in leaves[:12]:
         document, arrays = parts(c)
         keep = np.arange(len(parent)) != leaf
         new = np.cumsum(keep) - 1
