@@ -122,3 +122,33 @@ def test_a_bad_statement_is_rejected(name: str, value: object) -> None:
         build(statements.read({**entry, name: value}), np.arange(5.0)[:, None])
     with pytest.raises(Rejected):
         statements.read({k: v for k, v in entry.items() if k != name})
+
+
+def test_a_problem_without_a_minimum_is_rejected() -> None:
+    """Empty components and a Dirichlet parameter below one: the weight of an empty one would go to zero."""
+    entry = state(Problem(np.arange(5.0)[:, None], 2))
+    with pytest.raises(Rejected, match="no minimum"):
+        statements.read({**entry, "allow_empty": True, "alpha": [0.5, 1.0]})
+    assert statements.read({**entry, "alpha": [0.5, 1.0]}).K == 2
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_cost_in_stored_coordinates_is_below_the_exact_objective(seed: int) -> None:
+    """The evaluator's value of any feasible clustering is at least the checker's cost less its error."""
+    from certmix.errors import InfeasibleError
+    from certmix.verify.enumeration import costs
+
+    rng = np.random.default_rng(3000 + seed)
+    problem = random_problem(rng)
+    root = rooted(problem)
+    for _ in range(20):
+        groups = rng.integers(root.K, size=root.N)
+        labels = groups[root.group]
+        if not is_feasible(problem, labels):
+            continue
+        try:
+            value = problem.objective.best(labels).value
+        except InfeasibleError:
+            continue
+        found = float(costs(root, groups[None])[0])
+        assert found - root.error <= value + 1e-12 * (1 + abs(value)) + 1e-3 * root.error

@@ -93,7 +93,8 @@ def build(statement: Statement, data: np.ndarray) -> Root:
     low, high = s.size_limits()
 
     # Quadratic cost of any clustering, at most: put every mean at one point of its box.
-    distance, moved, merged, inside = np.zeros(s.n), np.zeros(s.n), np.zeros(len(weight)), 0.0
+    distance, moved = np.zeros(s.n), np.zeros(s.n)  # the worst over the systems, sample by sample
+    merged, inside = np.zeros(len(weight)), np.zeros(len(weight))
     prior_cost, prior_moved = 0.0, 0.0
     for k, c in enumerate(system.tolist()):
         at = np.clip(np.where(prior_weight[k] > 0, prior_mean[k], 0.0), mean_lower[k], mean_upper[k])
@@ -109,7 +110,7 @@ def build(statement: Statement, data: np.ndarray) -> Root:
         np.add.at(size, group, np.abs(whitened[c]))
         shift = 2 * (many + 2) * UNIT * size / np.maximum(many, 1) * (many > 0)
         merged = np.maximum(merged, (many * shift**2).sum(axis=1))
-        inside = max(inside, 2 * (int(weight.max()) + s.d + 4) * UNIT * float(scatter[c].sum()))
+        inside = np.maximum(inside, 2 * (weight + s.d + 4) * UNIT * scatter[c])
     quadratic = 0.5 * float(distance.sum()) + prior_cost
     if not quadratic < 1e200:
         raise Rejected("the data are too large for double precision")
@@ -118,7 +119,7 @@ def build(statement: Statement, data: np.ndarray) -> Root:
         min(ratio, 1.0) * quadratic
         + math.sqrt(2 * quadratic) * step
         + 0.5 * step**2
-        + inside
+        + float(inside.sum())
         + 0.5 * float(merged.sum())
         + slip
     )
@@ -185,7 +186,7 @@ def _coordinates(precision: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, 
         except np.linalg.LinAlgError:
             raise Rejected("a precision matrix is not positive definite") from None
     if g.any():
-        g = g - _disagreement(a, prior, g)
+        g = (g - _disagreement(a, prior, g)) * (1 - 4 * UNIT)
         if not (g > 0).all():
             g = np.zeros(d)  # a prior too weak to be told from nothing is left out, which only lowers bounds
     return a, g, _disagreement(a, precision, np.ones(d))

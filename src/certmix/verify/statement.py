@@ -146,6 +146,10 @@ def _check(s: Statement) -> None:
         or not ((s.weight_lower >= 0) & (s.weight_lower <= s.weight_upper) & (s.weight_upper > 0)).all()
     ):
         raise Rejected("the statement's Dirichlet parameters or bounds on the weights are impossible")
+    if s.allow_empty and s.fixed_weights is None and (s.alpha < 1).any():
+        raise Rejected(
+            "with empty components and a Dirichlet parameter below one the objective has no minimum"
+        )
     if not (s.mean_lower <= s.mean_upper).all():
         raise Rejected("the statement's bounds on the means are impossible")
     for matrix in (*s.precision, *s.prior_precision):
