@@ -11,6 +11,15 @@ from certmix.datasets import Dataset
 from certmix.study import metrics
 from certmix.study.alignment import aligned, reordered
 
+# metric of Table 2 -> its name and its decimals
+METRICS = {
+    "objective": ("-log MAP", 2),
+    "lower_bound": ("LBD", 2),
+    "weights": ("sup abs(pi-hat - pi)", 3),
+    "means": ("norm of mu-hat - mu", 3),
+    "assignment": ("mean TV of z", 3),
+}
+
 
 @dataclass(frozen=True)
 class Scores:
