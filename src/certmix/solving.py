@@ -19,6 +19,9 @@ from certmix.problem import Problem, is_feasible
 from certmix.result import Result, build_result
 from certmix.status import Termination
 
+# A certificate may take as long as the run was allowed to, but at least so long.
+LEAST_SECONDS = 10.0
+
 
 def solve(
     problem: Problem,
@@ -71,7 +74,7 @@ def solve(
         Whether ``minlp`` and ``miqp`` begin with hard EM's clustering.
     certificate : bool
         Whether to make a certificate that :func:`certmix.verify` can check: ``result.certificate``. It takes about as
-        long as the run. Where none can be made, it is None and the log says why.
+        long as the run, and with a time limit no longer than that (or ten seconds). Where none can be made, it is None and the log says why.
     verbose : bool
         Write a log to standard error.
     observers : sequence of Observer
@@ -138,13 +141,13 @@ def solve(
         message=message,
     )
     if options.certificate:
-        result = _with_certificate(problem, result, ledger, options.n_threads)
+        result = _with_certificate(problem, result, ledger, options)
     for observer in observers:
         observer.finished(result)
     return result
 
 
-def _with_certificate(problem: Problem, result: Result, ledger: Ledger, threads: int) -> Result:
+def _with_certificate(problem: Problem, result: Result, ledger: Ledger, options: Options) -> Result:
     """The result with a certificate, if one can be made; nothing else of it changes."""
     from certmix.certificate.prove import Unproved, make
 
@@ -152,7 +155,8 @@ def _with_certificate(problem: Problem, result: Result, ledger: Ledger, threads:
         return result
     start = ledger.seconds
     try:
-        found = make(problem, result, ledger.record, threads=threads)
+        limit = None if options.time_limit is None else max(LEAST_SECONDS, options.time_limit)
+        found = make(problem, result, ledger.record, time_limit=limit, threads=options.n_threads)
     except Unproved as reason:
         ledger.message(f"no certificate: {reason}")
     except KeyboardInterrupt:

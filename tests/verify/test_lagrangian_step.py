@@ -13,7 +13,7 @@ from certmix.certificate.pricing_tree import grow
 from certmix.problem import CannotLink, Problem
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Evidence, Rejected
-from certmix.verify.lagrangian import Pricing, combine, lagrangian, price
+from certmix.verify.lagrangian import LEAF, Pricing, combine, lagrangian, price
 from certmix.verify.root import Root
 from random_instances import random_problem
 
@@ -102,7 +102,8 @@ def test_a_grown_tree_proves_the_cheapest_set(seed: int) -> None:
     if not grown.complete:
         assert grown.least < cheapest
         return
-    found = price(pricing, grown.axis.astype(np.int64), grown.cut.astype(np.int64))
+    found, place = price(pricing, grown.axis.astype(np.int64), grown.cut.astype(np.int64))
+    assert grown.axis[place] == LEAF
     assert cheapest - 1e-3 * scale <= found <= cheapest + 1e-9 * scale
 
 
@@ -127,7 +128,7 @@ def test_the_step_adds_multipliers_and_prices() -> None:
     """With one set of two exchangeable components the bound is the sum of T plus twice the price."""
     root, domain, arrays = small()
     found = lagrangian(root, domain, Evidence({}, arrays), 0.0)
-    psi = price(
+    psi, _ = price(
         Pricing(root, domain, 0, arrays["multipliers"], arrays["pairs"]),
         arrays["axis/0"].astype(np.int64),
         arrays["cut/0"].astype(np.int64),

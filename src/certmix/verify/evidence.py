@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ class Evidence:
 
     numbers: Mapping[str, Any]
     arrays: Mapping[str, np.ndarray]
+    notes: list[str] = field(default_factory=list)
+    """What a step has to say about its bound, for the sentence of a rejection."""
 
     def has(self, name: str) -> bool:
         return self._full(name) in self.arrays

@@ -239,8 +239,8 @@ class Pricing:
             return np.where(np.isposinf(value), math.inf, value - gamma(16) * size)
 
 
-def price(pricing: Pricing, axis: np.ndarray, cut: np.ndarray) -> float:
-    """The least bound of the leaves of a tree given level by level, each level from left to right.
+def price(pricing: Pricing, axis: np.ndarray, cut: np.ndarray) -> tuple[float, int]:
+    """The least bound of a leaf, and its place, of a tree given level by level, each level from left to right.
 
     A coordinate is cut in the middle of its interval, a size after the next number of ``cut``; of the two sides of
     a group the first has it in the set.
@@ -249,7 +249,7 @@ def price(pricing: Pricing, axis: np.ndarray, cut: np.ndarray) -> float:
     lo, hi = pricing.lo[None], pricing.hi[None]
     a, b = np.array([pricing.a]), np.array([pricing.b])
     status: np.ndarray | None = None
-    position = used = 0
+    position = used = place = 0
     least = math.inf
     while len(a):
         code = axis[position : position + len(a)]
@@ -259,7 +259,10 @@ def price(pricing: Pricing, axis: np.ndarray, cut: np.ndarray) -> float:
         leaf = code == LEAF
         if leaf.any():
             some = None if status is None else status[leaf]
-            least = min(least, float(pricing.bounds(lo[leaf], hi[leaf], a[leaf], b[leaf], some).min()))
+            found = pricing.bounds(lo[leaf], hi[leaf], a[leaf], b[leaf], some)
+            if found.min() < least:
+                least = float(found.min())
+                place = position - len(code) + int(np.flatnonzero(leaf)[found.argmin()])
         code, lo, hi, a, b = (array[~leaf] for array in (code, lo, hi, a, b))
         status = None if status is None else status[~leaf]
         sizes = np.flatnonzero(code == d)
@@ -270,7 +273,7 @@ def price(pricing: Pricing, axis: np.ndarray, cut: np.ndarray) -> float:
         lo, hi, a, b, status = split(pricing, code, lo, hi, a, b, status, after)
     if position != len(axis) or used != len(cut):
         raise Rejected("a pricing tree goes on after its leaves")
-    return least
+    return least, place
 
 
 def split(
@@ -348,6 +351,9 @@ def lagrangian(root: Root, domain: Domain, evidence: Evidence, target: float) ->
         if domain.high[k] > 0:
             pricing = Pricing(root, domain, k, multipliers, pairs)
             axis = evidence.integers(f"axis/{i}", None, low=LEAF, high=root.d + root.N)
-            psi = min(psi, price(pricing, axis, evidence.integers(f"cut/{i}", None, low=0, high=root.n)))
+            cut = evidence.integers(f"cut/{i}", None, low=0, high=root.n)
+            found, place = price(pricing, axis, cut)
+            evidence.notes.append(f"of pricing tree {i}, entry {place} is the cheapest leaf, at {found!r}")
+            psi = min(psi, found)
         prices.append((len(members), psi))
     return combine(root, multipliers, prices)

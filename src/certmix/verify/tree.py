@@ -131,7 +131,8 @@ def walk(
                 leaves, least = leaves + 1, min(least, bound)
                 continue
             if not children[node]:
-                raise Rejected(f"its bound {bound!r} does not reach the target {target!r}")
+                notes = "".join(f"; {note}" for step in steps[node] for note in step.notes[:8])
+                raise Rejected(f"its bound {bound!r} does not reach the target {target!r}{notes}")
             for child in _covering(root, domain, children[node], kind, args):
                 stack.append((child, decide(domain, root, int(kind[child]), args[child].tolist())))
         except Rejected as error:
