@@ -11,6 +11,7 @@ from dataclasses import dataclass
 INTERVAL, DUAL, SDP, BNB = ("interval loop",), ("dual loop",), ("sdp loop",), ("bnb loop",)
 PRICING = ("tests/kernels/test_pricing.py",)
 CELLS = ("tests/kernels/test_cell_pricing.py",)
+CLUMPS = ("tests/kernels/test_cell_clumps.py",)
 ACCOUNT = ("tests/search/test_account.py",)
 NODES = ("tests/kernels/test_interval.py",)
 WHITENING = ("tests/nasty/test_exact_whitening.py",)
@@ -427,7 +428,7 @@ MUTANTS = (
         "kernels/cells.py",
         "rest = cut - value  #",
         "rest = cut - bound  #",
-        CELLS,
+        CLUMPS,
         compiled=True,
     ),
     Mutant(
@@ -445,7 +446,7 @@ MUTANTS = (
         "kernels/cells.py",
         "low = 0.5 * light * near + cheap",
         "low = 0.5 * heavy * near + cheap",
-        CELLS,
+        CLUMPS,
         compiled=True,
     ),
     Mutant(
@@ -468,11 +469,11 @@ MUTANTS = (
     ),
     Mutant(
         "one price for different components",
-        "Components with different candidates are priced alike.",
+        "Interchangeable components are priced alike, whatever a node has made of them.",
         "search/bounds/dual.py",
-        "                state.tobytes(),\n",
-        "",
-        DUAL,
+        "found.setdefault(key, []).append(k)",
+        "found.setdefault(key[:1], []).append(k)",
+        ("tests/search/test_node_bounds.py",),
     ),
     Mutant(
         "empty components are free",
@@ -493,11 +494,11 @@ MUTANTS = (
     ),
     Mutant(
         "pairs cost double",
-        "What it costs to put two points together is counted twice.",
+        "What it costs to fill up a cluster around two points is counted twice.",
         "kernels/reduced_costs.py",
-        "if price[m] + 2.0 / m * rest * (1.0 - 1e-12) < cutoff:",
-        "if price[m] + 4.0 / m * rest * (1.0 - 1e-12) < cutoff:",
-        SDP,
+        "ratio[count] = cost / weight[p]",
+        "ratio[count] = 2.0 * cost / weight[p]",
+        ("tests/search/semidefinite/test_kernels.py",),
     ),
     Mutant(
         "naming without mutual apartness",
@@ -546,7 +547,7 @@ MUTANTS = (
         "search/bounds/relaxation_dual.py",
         "reach = np.sqrt(2.0 * rest / full",
         "reach = np.sqrt(rest / full",
-        BNB,
+        ("tests/search/test_relaxation.py",),
     ),
     Mutant(
         "bnb: fixing against the wrong choice",
