@@ -54,7 +54,7 @@ def target_of(result: Result) -> float:
     far below that it would not be any more.
     """
     bound = result.lower_bound
-    target = bound - 1e-9 * max(1.0, abs(bound))
+    target = bound - 1e-9 * max(1.0, abs(bound), abs(result.objective))
     if result.status is Status.OPTIMAL:
         least = result.objective - (1.0 - 1e-6) * result.tolerances.allowed(result.objective)
         target = min(bound, max(target, least))
