@@ -8,6 +8,7 @@ import pandas as pd
 from certmix.ledger import Ledger
 from certmix.problem import CannotLink, Problem
 from certmix.result import Result, build_result
+from certmix.solving import solve
 from certmix.status import Termination, Tolerances
 from certmix.summary import WIDTH
 
@@ -91,3 +92,13 @@ def test_a_feature_called_size_is_told_from_the_size():
     result = build_result(problem, ledger, engine="test", termination=Termination.NODES)
     header = next(line for line in result.summary().splitlines() if line.startswith("component "))
     assert header.split() == ["component", "size", "weight", "mean", "size"]
+
+
+def test_constraints_that_cannot_be_met_are_not_counted_as_none():
+    """An infeasible problem has no clustering to hold against its constraints; the summary says so."""
+    problem = Problem(
+        np.arange(3.0)[:, None], 2, constraints=[CannotLink(0, 1), CannotLink(1, 2), CannotLink(0, 2)]
+    )
+    text = solve(problem).summary()
+    assert "cannot be met" in text
+    assert "Constraints:                        0" not in text

@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from certmix.status import Status
+
 if TYPE_CHECKING:
     from certmix.result import Result
 
@@ -76,6 +78,8 @@ def _entry(name: str, value: str, width: int) -> str:
 
 
 def _constraint_count(result: Result) -> str:
+    if result.labels is None:
+        return "cannot be met" if result.status is Status.INFEASIBLE else "-"
     broken = sum(not c.satisfied for c in result.constraints)
     return f"{len(result.constraints)}" + (f" ({broken} violated)" if broken else "")
 
