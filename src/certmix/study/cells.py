@@ -29,7 +29,7 @@ class Cell:
     words : function
         One line about a record.
     seconds : float
-        How long it takes at most, as far as that is known before.
+        The time limit, for a run that is likely to use it; 0 for one that is likely to end long before.
     """
 
     key: str

@@ -80,7 +80,7 @@ def _announce(
     most = sum(cell.seconds for cell in cells if cell.key not in stored)
     tell(f"reproducing {', '.join(names)} in {directory}, at most {settings.time_limit:g} s a run")
     kept = f", {len(stored)} of them finished before" if stored else ""
-    tell(f"{len(cells)} runs{kept}; if every other one used its whole time: {duration(most)}")
+    tell(f"{len(cells)} runs{kept}; those that may use their whole time limit add up to {duration(most)}")
 
 
 def _made_with(settings: Settings) -> str:

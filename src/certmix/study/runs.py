@@ -140,9 +140,8 @@ def engine_cell(
 
     name = _data_title(data) + (f" {variant}" if variant else "")
     key = "-".join([*(str(v) for v in data.values()), *variant.split(), engine])
-    return Cell(
-        key, f"{name}, {METHODS.get(engine, engine)}", options, make, engine_words, settings.time_limit
-    )
+    likely = settings.time_limit if engine in PAPERS_MODELS else 0.0
+    return Cell(key, f"{name}, {METHODS.get(engine, engine)}", options, make, engine_words, likely)
 
 
 def _compile(problem: Problem, engine: str, tell: Tell) -> None:
@@ -211,7 +210,7 @@ def local_cell(data: Mapping[str, Any], method: str, settings: Settings) -> Cell
 
     key = "-".join([*(str(v) for v in data.values()), method])
     title = f"{_data_title(data)}, {METHODS.get(method, method)}"
-    return Cell(key, title, options, make, local_words, settings.time_limit)
+    return Cell(key, title, options, make, local_words)
 
 
 def local_record(found: LocalSolution, seconds: float, problem: Problem) -> Record:
