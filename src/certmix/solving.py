@@ -74,7 +74,8 @@ def solve(
         Whether ``minlp`` and ``miqp`` begin with hard EM's clustering.
     certificate : bool
         Whether to make a certificate that :func:`certmix.verify` can check: ``result.certificate``. It takes about as
-        long as the run, and with a time limit no longer than that (or ten seconds). Where none can be made, it is None and the log says why.
+        long as the run, and with a time limit no longer than that (or ten seconds). Where none can be made, it is
+        None and the log says why.
     verbose : bool
         Write a log to standard error.
     observers : sequence of Observer

@@ -21,7 +21,7 @@ from certmix.verify.enumeration import MOST, count, enumerate_all
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.root import Root, build
 
-MOST_GROUPS = 20_000
+MOST_GROUPS = 200_000
 MOST_DIMENSIONS = 6
 
 __all__ = ["Unproved", "make"]

@@ -62,7 +62,8 @@ def check(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: n
     """Check that a certificate holds for these data; never raises on a bad certificate."""
     start = time.perf_counter()
     try:
-        value, bound, walked = _check(document, arrays, np.ascontiguousarray(data, dtype=np.float64))
+        with np.errstate(all="ignore"):  # what is not a number is dealt with where it can occur
+            value, bound, walked = _check(document, arrays, np.ascontiguousarray(data, dtype=np.float64))
     except Rejected as error:
         return Verdict(False, "rejected", f"Rejected: {error}.", seconds=time.perf_counter() - start)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:

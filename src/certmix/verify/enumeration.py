@@ -17,7 +17,8 @@ BATCH = 1 << 13
 
 def count(domain: Domain) -> float:
     """How many clusterings the candidates allow."""
-    return float(np.prod(domain.allowed.sum(axis=1).astype(np.float64)))
+    with np.errstate(over="ignore"):
+        return float(np.prod(domain.allowed.sum(axis=1).astype(np.float64)))
 
 
 def enumerate_all(root: Root, domain: Domain, evidence: Evidence, target: float) -> float:
