@@ -110,8 +110,10 @@ def test_files_of_a_section(tmp_path, played):
     """Page in both formats, and the table as CSV."""
     runner.run(["played"], Settings(), tmp_path, lambda _: None)
     assert (tmp_path / "tables" / "played.csv").read_text() == "key,x\none,1\ntwo,2\nthree,3\n"
-    for name in ("report.md", "report.html"):
-        assert "Played" in (tmp_path / name).read_text()
+    for name, code in (("report.md", "`--time-limit 60`"), ("report.html", "<code>--time-limit 60</code>")):
+        text = (tmp_path / name).read_text()
+        assert "Played" in text
+        assert code in text
     assert json.loads((tmp_path / "sections" / "played.json").read_text())["name"] == "played"
 
 

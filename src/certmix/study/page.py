@@ -12,7 +12,7 @@ from certmix._version import __version__
 from certmix.io.atomic import write_atomically, write_text
 from certmix.io.results import dumps
 from certmix.study import paper
-from certmix.study.render import FIGURES, TABLES, as_html, markdown, page_html, page_markdown
+from certmix.study.render import FIGURES, TABLES, as_html, inline, markdown, page_html, page_markdown
 from certmix.study.section import Figure, Section
 from certmix.study.tables import Table
 
@@ -37,7 +37,9 @@ def write_section(directory: Path, section: Section, made_with: str) -> None:
         "format": FORMAT,
         "name": section.name,
         "markdown": f"{markdown(section)}\n{made_with}\n",
-        "html": as_html(section).replace("</section>", f'<p class="caption">{made_with}</p></section>'),
+        "html": as_html(section).replace(
+            "</section>", f'<p class="caption">{inline(made_with)}</p></section>'
+        ),
     }
     write_text(_place(directory, section.name), dumps(document))
 

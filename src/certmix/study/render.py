@@ -54,23 +54,23 @@ def _row(cells: Sequence[str]) -> str:
 # -- HTML ------------------------------------------------------------------------------------------------------
 def as_html(section: Section) -> str:
     """A section in HTML."""
-    parts = [f'<section id="{section.name}">', f"<h2>{_inline(section.title)}</h2>"]
+    parts = [f'<section id="{section.name}">', f"<h2>{inline(section.title)}</h2>"]
     return "\n".join([*parts, *(_html(block) for block in section.blocks), "</section>"]) + "\n"
 
 
 def _html(block: Block) -> str:
     match block:
         case Text(text):
-            return f"<p>{_inline(text)}</p>"
+            return f"<p>{inline(text)}</p>"
         case Bullets(items):
-            return "<ul>" + "".join(f"<li>{_inline(item)}</li>" for item in items) + "</ul>"
+            return "<ul>" + "".join(f"<li>{inline(item)}</li>" for item in items) + "</ul>"
         case Heading(text):
-            return f"<h3>{_inline(text)}</h3>"
+            return f"<h3>{inline(text)}</h3>"
         case Figure(name, caption, _):
             place = f"{FIGURES}/{html.escape(name)}"
             return (
                 f'<figure><img src="{place}.svg" alt="{html.escape(caption)}">'
-                f'<figcaption>{_inline(caption)} (<a href="{place}.png">PNG</a>)</figcaption></figure>'
+                f'<figcaption>{inline(caption)} (<a href="{place}.png">PNG</a>)</figcaption></figure>'
             )
         case Table():
             kinds = ['<{} class="number">' if n else "<{}>" for n in _numeric(block)]
@@ -79,13 +79,13 @@ def _html(block: Block) -> str:
             link = f'<a href="{TABLES}/{html.escape(block.name)}.csv">CSV</a>'
             return (
                 f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-                f'<p class="caption">{_inline(block.caption)} ({link})</p>'
+                f'<p class="caption">{inline(block.caption)} ({link})</p>'
             )
 
 
 def _html_row(tag: str, cells: Sequence[str], kinds: Sequence[str]) -> str:
     return "".join(
-        f"{kind.format(tag)}{_inline(cell)}</{tag}>" for kind, cell in zip(kinds, cells, strict=True)
+        f"{kind.format(tag)}{inline(cell)}</{tag}>" for kind, cell in zip(kinds, cells, strict=True)
     )
 
 
@@ -95,7 +95,8 @@ def _numeric(table: Table) -> list[bool]:
     return [sum(bool(re.match(r"$|[-–>]|\d", cell)) for cell in c) > len(c) / 2 for c in map(list, columns)]
 
 
-def _inline(text: str) -> str:
+def inline(text: str) -> str:
+    """A text with `code` and **bold** in HTML."""
     text = html.escape(text)
     text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
     return re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", text)
@@ -108,7 +109,7 @@ def page_markdown(title: str, lead: Sequence[str], sections: Sequence[str]) -> s
 
 def page_html(title: str, lead: Sequence[str], sections: Sequence[str]) -> str:
     """The whole page from sections already in HTML; it needs no other file but its figures and tables."""
-    words = "".join(f"<p>{_inline(text)}</p>\n" for text in lead)
+    words = "".join(f"<p>{inline(text)}</p>\n" for text in lead)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
