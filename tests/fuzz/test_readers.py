@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reading import Reader, assert_sentence, readers, reads_or_complains
 
-from certmix.errors import CertmixError
+from certmix.errors import CertmixError, InputError
 
 FEW = settings(
     max_examples=60,
@@ -147,3 +148,12 @@ def test_chosen_files(name: str) -> None:
     """Numbers of thousands of digits, nesting without end, cells without end."""
     for content in CASES[name]:
         reads_or_complains(readers()[name], content)
+
+
+def test_a_result_whose_bound_lies_above_its_objective_is_refused(tmp_path: Path) -> None:
+    """Such a result would have a gap of zero."""
+    reader = readers()["result json"]
+    document = json.loads(reader.examples()[0])
+    document["lower_bound"] = document["objective"] + 1.0
+    with pytest.raises(InputError, match="above its objective"):
+        reader.read(reader.write(tmp_path, json.dumps(document).encode()))

@@ -547,7 +547,7 @@ MUTANTS = (
         "search/bounds/relaxation_dual.py",
         "reach = np.sqrt(2.0 * rest / full",
         "reach = np.sqrt(rest / full",
-        ("tests/search/test_relaxation.py",),
+        ("tests/search/test_tightening.py",),
     ),
     Mutant(
         "bnb: fixing against the wrong choice",

@@ -194,6 +194,8 @@ def _from_dict(document: Mapping[str, Any]) -> Result:
     tolerances = Tolerances(
         float(document["tolerances"]["relative"]), float(document["tolerances"]["absolute"])
     )
+    if lower_bound > objective:
+        raise InputError(f"its lower bound {lower_bound:g} lies above its objective {objective:g}")
     status = Status(document["status"])
     if status is not decide(objective, lower_bound, tolerances, infeasible=status is Status.INFEASIBLE):
         raise InputError(f"its status {status} contradicts its objective and bound")
