@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from itertools import permutations, product
 
 import numpy as np
@@ -201,3 +203,30 @@ def test_extreme_shapes(K: int) -> None:
         found = bandi(problem, time_limit=0.0)
         assert is_feasible(problem, np.array(found.labels))
         assert math.isfinite(found.rescored)
+
+
+def test_an_interruption_of_the_integer_program_ends_in_good_order() -> None:
+    """Ctrl-C while HiGHS works: KeyboardInterrupt at once, and the program can end without being aborted."""
+    code = (
+        "import os, signal, sys, threading, time\n"
+        "from certmix.datasets import load\n"
+        "from certmix.local import bandi_line\n"
+        "from certmix.local.bandi import bandi\n"
+        "problem = load('iris1d').problem()\n"
+        "run = bandi_line.run_interruptible\n"
+        "def bombed(solve, cancel):\n"
+        "    stop = lambda: (time.sleep(2), os.kill(os.getpid(), signal.SIGINT))\n"
+        "    threading.Thread(target=stop, daemon=True).start()\n"
+        "    run(solve, cancel)\n"
+        "bandi_line.run_interruptible = bombed\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "def main():\n"
+        "    try:\n"
+        "        bandi(problem, time_limit=600.0)\n"
+        "    except KeyboardInterrupt as error:\n"
+        "        return 130\n"
+        "    return 1\n"
+        "sys.exit(main())\n"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert (answer.returncode, answer.stderr) == (130, "")

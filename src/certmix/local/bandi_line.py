@@ -6,6 +6,7 @@ problem in HiGHS.
 
 from __future__ import annotations
 
+import gc
 import math
 import time
 from dataclasses import dataclass
@@ -344,7 +345,17 @@ def _solve(
             solution = highspy.HighsSolution()
             solution.col_value = start.tolist()
             solver.setSolution(solution)
-        run_interruptible(solver.run, solver.cancelSolve)
+        interrupted = False
+        try:
+            run_interruptible(solver.run, solver.cancelSolve)
+        except KeyboardInterrupt:
+            interrupted = True
+        if interrupted:
+            # The solver must be gone before the program ends, or its threads abort it: a traceback would keep it.
+            del solver
+            gc.collect()
+            highspy.Highs.resetGlobalScheduler(True)
+            raise KeyboardInterrupt
     if solver.getInfo().primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
         return None
     return np.array(solver.getSolution().col_value)
