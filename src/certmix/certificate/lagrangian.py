@@ -24,10 +24,13 @@ from certmix.verify.evidence import Evidence
 from certmix.verify.lagrangian import Pricing, combine
 from certmix.verify.root import Root
 
-FEW_CLUSTERINGS = 1 << 14  # enumerated rather than priced
+FEW_CLUSTERINGS = 1 << 16  # enumerated rather than priced
 MOST_PRICING_NODES = 600_000
+NODE_PRICING_NODES = 30_000  # of one tree, below the root
 MOST_NODES = 4000
 ITERATIONS = 60
+SHORT = 10
+NEAR = 3e-3  # a gap that is worth all iterations
 COARSE = 0.05  # far from the target prices need not be exact
 PATIENCE = 25  # iterations that must bring something
 TRIES = 4
@@ -72,6 +75,7 @@ class LagrangianProver:
         self.ahead = ahead
         self.should_stop = should_stop
         self.pricing_nodes = 0
+        self.root_decided = -1  # groups that are decided at the root
         partner = (
             dual.pricer.partner
         )  # the same pairs as the search's pricing, for whose multipliers are good
@@ -107,6 +111,8 @@ class LagrangianProver:
     def _settle(self, draft: Draft, task: _Task) -> tuple[int, int, int, np.ndarray | None]:
         """Prove the node, or say how to split it: (kind, args, multipliers); kind ROOT when it is proved."""
         root, domain = self.root, task.domain
+        if task.node == 0:
+            self.root_decided = int(domain.decided.sum())
         maybe_empty = np.flatnonzero((domain.low == 0) & (domain.high > 0))
         if len(maybe_empty):
             return tree.AT_MOST, int(maybe_empty[0]), 0, task.multipliers
@@ -149,7 +155,12 @@ class LagrangianProver:
         ascent.coarseness = COARSE
         limit = dual._node_limit(False)
         ascent.begin(start, dual._admissible(classes), aim, limit)
-        ascent.advance(aim, ITERATIONS, limit, 10 * limit)
+        while ascent.best < aim and ascent.iterations < ITERATIONS and not self.should_stop():
+            before, gone = ascent.best, ascent.iterations
+            ascent.advance(aim, min(gone + SHORT, ITERATIONS), limit, 4 * limit)
+            near = aim - ascent.best < NEAR * max(1.0, abs(aim))
+            if ascent.iterations == gone or (not near and ascent.best - before < 0.3 * (aim - ascent.best)):
+                break  # splitting is cheaper
         return ascent
 
     def _climb(self, ascent: Lagrangian, aim: float, limit: int) -> Lagrangian:
@@ -197,11 +208,13 @@ class LagrangianProver:
             for i, pricing in enumerate(pricings):
                 if i in grown and grown[i][0] >= thresholds[i]:
                     continue
-                found = grow(
-                    pricing, float(thresholds[i]), MOST_PRICING_NODES - self.pricing_nodes, self.should_stop
-                )
+                left = MOST_PRICING_NODES - self.pricing_nodes
+                most = left if domain.decided.sum() == self.root_decided else min(left, NODE_PRICING_NODES)
+                found = grow(pricing, float(thresholds[i]), most, self.should_stop)
                 self.pricing_nodes += found.nodes
                 if not found.complete:
+                    if math.isinf(found.least) and most < left:
+                        return None  # rather split the node
                     if math.isinf(found.least):
                         raise Unproved("the pricing trees grow too large")
                     expected[i] = found.least  # cheaper sets than local search had seen: share the slack anew

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from certmix.verify.lagrangian import LEAF, WORK, Pricing, split
+from certmix.verify.lagrangian import LEAF, NARROW, WORK, Pricing, split
 
 SMALLEST = 1e-13  # losses below this share of a bound cannot be cut away
 
@@ -104,16 +104,29 @@ def _where(
         score[:, j] = 0.5 * (per * width).sum(axis=1)
         score[lo[:, j] >= hi[:, j], j] = 0.0
     inside = (theta == 1.0) | (active & (q < 0))
-    m = np.clip((inside * w).sum(axis=1).astype(np.int64), a, b)
+    taken = (inside * w).sum(axis=1).astype(np.int64)
+    m = np.clip(taken, a, b)
     chords = np.array([pricing.chord(i, j) for i, j in zip(a.tolist(), b.tolist(), strict=True)])
     h = pricing.entropy[m]
     gap = np.where(np.isfinite(h), h - chords[:, 0] - chords[:, 1] * m, 0.0)
+    # Where the cheapest set has a size outside the interval, narrow intervals with a slope of their own help.
+    wrong = (m != taken) & (b - a > NARROW)
+    gap = np.where(wrong, np.maximum(gap, 0.2 * (threshold - bound)), gap)
     score[:, d] = np.where(a < b, np.maximum(gap, 0.0), 0.0)
+    # There the slope of its own loses where the box is wide, which the losses above do not show.
+    narrow = (m != taken) & (b - a <= NARROW)
+    width = (hi - lo) / np.maximum(pricing.hi - pricing.lo, 1e-300)
+    lacking = np.where(narrow & (width.max(axis=1) > 1e-6), threshold - bound, 0.0)
+    score[:, :d] = np.maximum(score[:, :d], 0.2 * lacking[:, None] * width)
+    score[:, d] = np.where(a < b, np.maximum(score[:, d], 0.02 * lacking * (b - a)), score[:, d])
     score[:, d + 1] = loss.max(axis=1, initial=0.0)
     choice = score.argmax(axis=1)
     one = (a == 1) & (b > 8)  # sets of one group are priced exactly: set them apart at once
     choice = np.where(one, d, choice)
     code[short] = np.where(choice <= d, choice, d + 1 + pricing.groups[loss.argmax(axis=1)])
-    after[short] = np.where(one, 1, (a + b) // 2)
+    middle = (a + b) // 2
+    middle = np.where(wrong & (taken < a), np.minimum(a + NARROW, middle), middle)
+    middle = np.where(wrong & (taken > b), np.maximum(b - NARROW - 1, middle), middle)
+    after[short] = np.where(one, 1, middle)
     nothing = (score.max(axis=1) <= SMALLEST * (1.0 + np.abs(bound))) & ~one
     return code, after, float(bound[nothing].min(initial=math.inf))
