@@ -228,5 +228,5 @@ def test_an_interruption_of_the_integer_program_ends_in_good_order() -> None:
         "    return 1\n"
         "sys.exit(main())\n"
     )
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert (answer.returncode, answer.stderr) == (130, "")
