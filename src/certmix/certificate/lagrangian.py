@@ -101,11 +101,14 @@ class LagrangianProver:
             kind, first, second, multipliers = self._settle(draft, task)
             if kind == tree.ROOT:
                 continue
-            for side in (tree.OTHER[kind], kind):
-                domain = tree.decide(task.domain, self.root, side, (first, second))
-                if domain.copy().propagate(self.root):
-                    child = draft.node(task.node, side, first, second)
-                    open_nodes.append(_Task(child, domain, multipliers))
+            sides = {
+                side: tree.decide(task.domain, self.root, side, (first, second))
+                for side in (tree.OTHER[kind], kind)
+            }
+            alive = {side: domain for side, domain in sides.items() if domain.copy().propagate(self.root)}
+            for side, domain in (alive or {kind: sides[kind]}).items():  # one side tells that both are empty
+                child = draft.node(task.node, side, first, second)
+                open_nodes.append(_Task(child, domain, multipliers))
 
     # -- one node --------------------------------------------------------------------------------------------
     def _settle(self, draft: Draft, task: _Task) -> tuple[int, int, int, np.ndarray | None]:
