@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -135,5 +136,7 @@ def _read_arrays(source: Path, sha256: str) -> dict[str, np.ndarray]:
         SyntaxError,
         MemoryError,
         zipfile.BadZipFile,
+        zlib.error,
+        RuntimeError,  # encrypted, or compressed in a way that Python does not know
     ) as e:
         raise InputError(f"{source.name} cannot be read: {e}") from None

@@ -83,7 +83,11 @@ class Lagrangian:
         expected = [self._local_value(i, t) for i in range(len(self.classes))]
         # What the prices would have to be, on top of what local search expects, to reach the cutoff.
         lacking = (cutoff - total + 2.0 * rounding - float(np.dot(expected, counts))) / sum(counts)
-        tolerance = max(self.resolution, self.coarseness * abs(lacking)) if math.isfinite(lacking) else self.resolution
+        tolerance = (
+            max(self.resolution, self.coarseness * abs(lacking))
+            if math.isfinite(lacking)
+            else self.resolution
+        )
         tasks = [(i, piece) for i, which in enumerate(self.classes) for piece in self._pieces(which)]
         answers: list[Priced | None] = [None] * len(tasks)
 

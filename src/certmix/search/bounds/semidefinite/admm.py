@@ -87,7 +87,7 @@ class Method:
         if self.count % IDLE == 0:
             return list(self.blocks), []
         full = [max(b.trace for b in self.blocks if b.pool == p) for p in range(len(self.pools))]
-        awake = [b.trace > min(FAINT, 0.5 * full[b.pool]) for b in self.blocks]
+        awake = [b.trace > min(FAINT, 0.5 * full[b.pool]) or b.trace == full[b.pool] for b in self.blocks]
         pick = list(zip(self.blocks, awake, strict=True))
         return [b for b, a in pick if a], [b for b, a in pick if not a]
 
@@ -238,5 +238,7 @@ class Method:
             mine = [pairs[i][0] for i, b in enumerate(blocks) if b.pool == p]
             values = np.sort(np.concatenate(mine))[::-1]
             level = (np.cumsum(values) - count) / np.arange(1, len(values) + 1)
-            levels[p] = level[np.flatnonzero(values > level)[-1]]
+            # Nothing is above the level where it is lost in the rounding of very large eigenvalues.
+            reached = np.flatnonzero(values > level)
+            levels[p] = level[reached[-1]] if len(reached) else values[0]
         return levels
