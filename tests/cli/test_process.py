@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import listening
 from certmix import __version__
 from certmix.result import Result
 
@@ -136,6 +137,7 @@ def stopped(tmp_path: Path, number: int, *arguments: str) -> tuple[int, str, str
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=listening.to_interrupts,
     )
     assert process.stderr is not None
     err = ""
@@ -175,6 +177,7 @@ def test_a_real_search_can_be_interrupted(tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=listening.to_interrupts,
     )
     assert process.stderr is not None
     for line in process.stderr:

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+import listening
 from certmix.cli.main import run
 from certmix.datasets.pam50 import FILE
 from certmix.study.pieces import PIECES
@@ -118,6 +119,7 @@ def test_interrupted_in_a_solver_and_kept(tmp_path, number):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=listening.to_interrupts,
     )
     assert process.stderr is not None
     err = ""

@@ -7,6 +7,7 @@ in :func:`readers`: a name, the suffix, the function, some valid files, and a ch
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import json
 import math
@@ -239,12 +240,13 @@ def _write_npz(directory: Path, content: bytes) -> Path:
 @cache
 def readers() -> dict[str, Reader]:
     """Every reader by name."""
-    tables = (
+    tables = [
         ("data csv", "data.csv", lambda: [DATA, b"0,1\n2,3\n4,5\n", b"a;b\n1;2\n3;4\n"]),
         ("data tsv", "data.tsv", lambda: [DATA.replace(b",", b"\t")]),
         ("data npy", "data.npy", _arrays),
-        ("data parquet", "data.parquet", _parquet),
-    )
+    ]
+    if importlib.util.find_spec("pyarrow") is not None:
+        tables.append(("data parquet", "data.parquet", _parquet))
     found = [Reader(name, read_table, made, _check_table, file(path)) for name, path, made in tables]
     found += [
         Reader(
