@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -23,6 +24,7 @@ from certmix.io.atomic import write_atomically, write_text
 
 FORMAT = "certmix-certificate"
 VERSION = 1
+WITH_CLAIM = 2  # the version with an entry ``claim``, "bound" or "infeasible"
 MOST_BYTES = 2**31  # what the arrays of a certificate may take in memory
 
 
@@ -34,7 +36,7 @@ class Certificate:
     ----------
     document : dict, ready for JSON
         ``format``, ``version``, ``statement``, ``digests``, ``objective``, ``bound``, ``tolerances``, ``steps``,
-        ``made_by``.
+        ``made_by``; in version 2 ``claim``.
     arrays : dict of name -> ndarray
         ``incumbent/labels``, ``incumbent/means``, ``incumbent/weights``, ``tree/parent``, ``tree/kind``,
         ``tree/args``, and those of the steps.
@@ -44,14 +46,19 @@ class Certificate:
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
+    def infeasible(self) -> bool:
+        """Whether the claim is that no clustering meets the constraints."""
+        return self.document.get("claim") == "infeasible"
+
+    @property
     def bound(self) -> float:
-        """The lower bound that is claimed."""
-        return float(self.document["bound"])
+        """The lower bound that is claimed; infinite when nothing is feasible."""
+        return math.inf if self.infeasible else float(self.document["bound"])
 
     @property
     def objective(self) -> float:
-        """The value of the clustering that the certificate holds."""
-        return float(self.document["objective"])
+        """The value of the clustering that the certificate holds; infinite when nothing is feasible."""
+        return math.inf if self.infeasible else float(self.document["objective"])
 
     def packed(self) -> bytes:
         """The arrays as an NPZ file."""
@@ -102,9 +109,10 @@ def _read_json(source: Path) -> dict[str, Any]:
         raise InputError(f"{source} cannot be read: it is not JSON ({error})") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InputError(f"{source} is not a certificate of certmix")
-    if document.get("version") != VERSION or isinstance(document.get("version"), bool):
+    version = document.get("version")
+    if isinstance(version, bool) or version not in (VERSION, WITH_CLAIM):
         raise InputError(
-            f"{source} has format version {document.get('version')!r}; this certmix reads version {VERSION}"
+            f"{source} has format version {version!r}; this certmix reads versions {VERSION} and {WITH_CLAIM}"
         )
     return document
 

@@ -19,7 +19,7 @@ from certmix.verify.root import build
 from certmix.verify.semidefinite import name, semidefinite
 from certmix.verify.tree import Step, Walked, walk
 
-VERSION = 1
+BOUND, INFEASIBLE = "bound", "infeasible"
 STEPS: dict[str, Step] = {
     "lagrangian": lagrangian,
     "enumerate": enumerate_all,
@@ -27,6 +27,10 @@ STEPS: dict[str, Step] = {
     "semidefinite": semidefinite,
     "name": name,
 }
+COMBINATORIAL = (
+    "enumerate",
+    "name",
+)  # steps that a proof of infeasibility may have: no number decides in them
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,9 @@ class Verdict:
     verified : bool
     level : ``verified`` or ``rejected``
     sentence : what is proved, or which part of the certificate fails and why
-    bound : no clustering that satisfies the constraints has a smaller objective (-inf when rejected)
-    value : the clustering of the certificate has at most this objective (inf when rejected)
+    bound : no clustering that satisfies the constraints has a smaller objective (-inf when rejected, inf when there is
+        no such clustering)
+    value : the clustering of the certificate has at most this objective (inf when rejected or when there is none)
     seconds, nodes, leaves : of the check, of its tree
     """
 
@@ -70,10 +75,12 @@ def check(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: n
         # Whatever the certificate made go wrong, it is not verified.
         why = f"it cannot be followed ({type(error).__name__}: {error})"
         return Verdict(False, "rejected", f"Rejected: {why}.", seconds=time.perf_counter() - start)
-    sentence = (
-        f"Verified: the clustering has objective {value:.10g} and no clustering is better than {bound:.10g}, "
-        f"so it is within {max(0.0, value - bound):.3g} nats of the optimum."
-    )
+    sentence = "Verified: no clustering meets the constraints."
+    if bound < math.inf:
+        sentence = (
+            f"Verified: the clustering has objective {value:.10g} and no clustering is better than {bound:.10g}, "
+            f"so it is within {max(0.0, value - bound):.3g} nats of the optimum."
+        )
     seconds = time.perf_counter() - start
     return Verdict(True, "verified", sentence, bound, value, seconds, walked.nodes, walked.leaves)
 
@@ -81,14 +88,8 @@ def check(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: n
 def _check(
     document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: np.ndarray
 ) -> tuple[float, float, Walked]:
-    if (
-        document.get("format") != "certmix-certificate"
-        or document.get("version") not in [VERSION]
-        or document["version"] is True
-    ):
-        raise Rejected("it is not a certificate of a version that this checker knows")
+    claim = _claim(document)
     digests, entries = document.get("digests"), document.get("steps")
-    objective, bound = (_number(document, name) for name in ("objective", "bound"))
     if not isinstance(digests, Mapping) or not isinstance(entries, list):
         raise Rejected("it lacks digests or steps")
     if not all(isinstance(entry, Mapping) for entry in entries):
@@ -102,11 +103,30 @@ def _check(
         raise Rejected("the data are not those that were certified (their digest differs)")
     evidence = Evidence({}, arrays)
     root = build(stated, data)
+    if claim == INFEASIBLE:
+        if document.get("objective", 0) is not None or document.get("bound", 0) is not None:
+            raise Rejected("a claim of infeasibility has no objective and no bound: they must be null")
+        if any(array.startswith("incumbent/") for array in arrays):
+            raise Rejected("a claim of infeasibility comes with a clustering")
+        steps = {kind: STEPS[kind] for kind in COMBINATORIAL}
+        return math.inf, math.inf, walk(root, evidence, entries, math.inf, steps, enumerate_all)
+    objective, bound = (_number(document, name) for name in ("objective", "bound"))
     value, error = incumbent.value(stated, data, evidence)
     if not abs(value - objective) <= error + 1e-10 * max(1.0, abs(value)):
         raise Rejected(f"the clustering has objective {value!r}, not {objective!r}")
     walked = walk(root, evidence, entries, bound, STEPS, enumerate_all)
     return math.nextafter(value + error, math.inf), bound, walked
+
+
+def _claim(document: Mapping[str, Any]) -> str:
+    """What the certificate claims: version 1 always claims a bound, version 2 says what it claims."""
+    version, claim = document.get("version"), document.get("claim")
+    if document.get("format") == "certmix-certificate" and not isinstance(version, bool):
+        if version == 1 and "claim" not in document:
+            return BOUND
+        if version == 2 and claim in (BOUND, INFEASIBLE):
+            return str(claim)
+    raise Rejected("it is not a certificate of a version and claim that this checker knows")
 
 
 def _number(document: Mapping[str, Any], name: str) -> float:

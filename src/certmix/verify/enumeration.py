@@ -22,7 +22,10 @@ def count(domain: Domain) -> float:
 
 
 def enumerate_all(root: Root, domain: Domain, evidence: Evidence, target: float) -> float:
-    """The least cost of a feasible clustering in the domain, less rounding; infinite when there is none."""
+    """The least cost of a feasible clustering in the domain, less rounding; infinite when there is none.
+
+    A claim of infeasibility has an infinite target; then one feasible clustering refutes it, whatever its cost.
+    """
     total = count(domain)
     if total > MOST:
         raise Rejected(
@@ -37,6 +40,8 @@ def enumerate_all(root: Root, domain: Domain, evidence: Evidence, target: float)
             labels[:, g] = components[number % len(components)]
             number = number // len(components)
         labels = labels[feasible(root, domain, labels)]
+        if len(labels) and math.isinf(target):
+            raise Rejected("a clustering meets the constraints")
         if len(labels):
             least = min(least, float(costs(root, labels).min()))
     return least if math.isinf(least) else below(least, root.error)
