@@ -1,8 +1,8 @@
 """Hundreds of ways to tamper with a certificate. A false claim is never verified, and what must be noticed is.
 
 Two kinds of test: changes that must be rejected as they are (data, statement, incumbent, structure of the proof), and
-changes of the evidence that may happen to leave a valid proof (another multiplier, another cut). For the latter the
-bound is raised above the optimum as well: then no evidence whatever may be accepted.
+changes of the evidence that may happen to leave a valid proof (another multiplier, another cut). For the latter a
+worse clustering is put in and the bound raised above the optimum as well: then no evidence whatever may be accepted.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ import certmix
 from certmix.certificate import lagrangian as maker
 from certmix.certificate.format import Certificate
 from certmix.certificate.prove import make
-from certmix.problem import CannotLink, Label, MinimumSize, MustLink, Packing, Problem
+from certmix.problem import CannotLink, Label, MinimumSize, MustLink, Packing, Problem, is_feasible
 from certmix.verify.check import check
 from certmix.verify.statement import data_digest, digest
 
@@ -30,6 +30,22 @@ class Case:
     problem: Problem
     certificate: Certificate
     optimum: float
+
+    @cached_property
+    def worse(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """The same with another feasible clustering, and the claim that it is the best there is: a false bound."""
+        best, rng = self.certificate.arrays["incumbent/labels"].astype(np.int64), np.random.default_rng(0)
+        while True:
+            labels = best.copy()
+            labels[rng.integers(len(best), size=2)] = rng.integers(self.problem.n_components, size=2)
+            if is_feasible(self.problem, labels):
+                point = self.problem.objective.best(labels)
+                if point.value > self.optimum + 1e-3 * max(1.0, abs(self.optimum)):
+                    break
+        document, arrays = parts(self)
+        document |= {"objective": point.value, "bound": self.optimum + 1e-6 * max(1.0, abs(self.optimum))}
+        arrays["incumbent/labels"] = labels
+        return document, {**arrays, "incumbent/means": point.means, "incumbent/weights": point.weights}
 
 
 def clusters(n: int, d: int, k: int, seed: int, scale: float = 4.0) -> np.ndarray:
@@ -238,6 +254,15 @@ def test_another_document_is_rejected(name: str, entry: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
+def test_a_worse_clustering_is_not_called_optimal(name: str) -> None:
+    """With its own value and a bound that holds, a worse clustering is verified; with one above the optimum, never."""
+    c = case(name)
+    document, arrays = c.worse
+    assert not verified(c, document, arrays)
+    assert verified(c, {**document, "bound": c.certificate.bound}, arrays)
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_another_clustering_is_rejected(name: str) -> None:
     """Labels, means and weights are those of the objective, and satisfy every constraint."""
     c = case(name)
@@ -393,7 +418,7 @@ def _steps(rng: np.random.Generator, steps: list[dict[str, Any]], nodes: int) ->
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("seed", range(25))
 def test_no_tampering_makes_a_false_bound_true(name: str, seed: int) -> None:
-    """Evidence changed at random, and the bound raised above the optimum: never verified, never an error.
+    """Evidence changed at random, and a worse clustering called optimal: never verified, never an error.
 
     With the bound as it was, the verdict may be either, but a verified one is about the true bound and value.
     """
@@ -413,5 +438,6 @@ def test_no_tampering_makes_a_false_bound_true(name: str, seed: int) -> None:
             if verdict.verified:
                 assert verdict.bound <= c.optimum
                 assert verdict.value == pytest.approx(c.optimum, rel=1e-9)
-            document["bound"] = c.optimum + 1e-6 * max(1.0, abs(c.optimum))
-            assert not check(document, arrays, c.problem.data).verified
+            false, worse = c.worse
+            arrays |= {array: worse[array] for array in worse if array.startswith("incumbent/")}
+            assert not check({**false, "steps": document["steps"]}, arrays, c.problem.data).verified

@@ -106,7 +106,7 @@ def test_random_problems_are_called_infeasible_when_they_are() -> None:
     """Enumeration and the claim agree, whatever the constraints."""
     use = EVERY_FEATURE - {Feature.MEAN_BOX}
     outcomes = []
-    for seed in range(400):
+    for seed in range(120):
         problem = random_problem(np.random.default_rng(seed), max_samples=6, features=use)
         every = itertools.product(range(problem.n_components), repeat=problem.n_samples)
         infeasible = not any(is_feasible(problem, np.array(labels)) for labels in every)
@@ -116,7 +116,7 @@ def test_random_problems_are_called_infeasible_when_they_are() -> None:
             assert not verdict(problem).verified
             tree = [(0, IN, 0, 0), (0, OUT, 0, 0)]
             assert not verdict(problem, tree, [(1, "enumerate"), (2, "enumerate")]).verified
-    assert 10 < sum(outcomes) < len(outcomes) - 10
+    assert 4 < sum(outcomes) < len(outcomes) - 10
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,8 @@ def verify(certificate: Certificate | str | Path, data: Any, constraints: Any = 
     data : array-like of shape (n, d), DataFrame, Problem, path of a data file, or name of a built-in data set
         The samples that the certificate is about. A Problem is compared as a whole, constraints included.
     constraints : list of constraints, or path of a constraints file, optional
-        The side constraints that the certificate ought to be about. Without them, the claim is verified for the
-        constraints that the certificate states.
+        The side constraints that the certificate ought to be about, instead of those of a Problem. Without them,
+        the claim is verified for the constraints that the certificate states.
 
     Returns
     -------
@@ -51,12 +51,15 @@ def verify(certificate: Certificate | str | Path, data: Any, constraints: Any = 
     frame, everything, problem = _data(data)
     values = _matrix(frame)
     stated = certificate.document.get("statement")
-    if problem is not None and constraints is None:
+    if problem is not None:
         from certmix.certificate.statement import state
 
-        if state(problem) != stated:
+        own = state(problem)
+        if constraints is not None and isinstance(stated, Mapping):  # rules are compared below
+            own |= {rule: stated.get(rule) for rule in RULES}
+        if own != stated:
             return Verdict(False, "rejected", "Rejected: the certificate states another problem.")
-    elif constraints is not None:
+    if constraints is not None:
         difference = _difference(certificate, frame, everything, constraints)
         if difference:
             return Verdict(False, "rejected", f"Rejected: {difference}.")

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from certmix.verify.evidence import Rejected
-from certmix.verify.rounding import TINY, UNIT, gamma
+from certmix.verify.rounding import UNIT, cholesky_loss, gamma
 
 CHUNK = 2_000_000  # numbers that are sorted at a time
 
@@ -71,11 +71,9 @@ class Block:
 def proved_level(pool: Pool, block: Block) -> float:
     r"""The smallest eigenvalue of the reduced matrix is at least this, a hair below the level that the file claims.
 
-    If Cholesky's factorisation of a symmetric matrix A of order P runs to its end in floating point, the smallest
-    eigenvalue of A is at least ``-c / (1 - c) trace A`` with c = gamma(P + 1) (S. M. Rump, Verification of positive
-    definiteness, BIT 46, 2006); twice the number of operations is taken, for libraries that multiply by reciprocals.
-    The entries of A themselves are sums of rounded terms: they err by gamma(terms) times the sum of absolute values,
-    and the norm of such an error is at most its largest row sum.
+    What Cholesky's factorisation proves is in :func:`.rounding.cholesky_loss`. The entries themselves are sums of
+    rounded terms: they err by gamma(terms) times the sum of absolute values, and the norm of such an error is at most
+    its largest row sum.
     """
     matrix, size, terms = _reduced(pool, block)
     P = len(matrix)
@@ -91,10 +89,9 @@ def proved_level(pool: Pool, block: Block) -> float:
         raise Rejected("a reduced matrix is not positive definite at the level that is claimed") from None
     if not np.isfinite(factor).all():
         raise Rejected("a reduced matrix has no factorisation")
-    share = gamma(2 * (P + 2))
-    lost = share / (1.0 - share) * float(diagonal.sum())
+    lost = cholesky_loss(P, float(diagonal.sum()))
     lost += error + 4.0 * UNIT * (float(diagonal.max()) + abs(block.level))
-    return block.level - 1.01 * lost - TINY
+    return block.level - 1.01 * lost
 
 
 def _reduced(pool: Pool, b: Block) -> tuple[np.ndarray, np.ndarray, int]:

@@ -114,8 +114,10 @@ def _check(
     value, error = incumbent.value(stated, data, evidence)
     if not abs(value - objective) <= error + 1e-10 * max(1.0, abs(value)):
         raise Rejected(f"the clustering has objective {value!r}, not {objective!r}")
-    walked = walk(root, evidence, entries, bound, STEPS, enumerate_all)
-    return math.nextafter(value + error, math.inf), bound, walked
+    most = math.nextafter(value + error, math.inf)
+    if bound > max(most, objective):
+        raise Rejected(f"its bound {bound!r} lies above the objective {most!r} of its own clustering")
+    return most, bound, walk(root, evidence, entries, bound, STEPS, enumerate_all)
 
 
 def _claim(document: Mapping[str, Any]) -> str:

@@ -76,6 +76,8 @@ def dynamic(root: Root, domain: Domain, evidence: Evidence, target: float) -> fl
             half = 0.5 * a * mu * mu
             with np.errstate(invalid="ignore"):
                 cost = half - b * mu + c + root.entropy[k, size]
+            if np.isnan(cost).any():
+                raise Rejected("its numbers overflow")
             cost[(size < domain.low[k]) | (size > domain.high[k])] = math.inf
             fine = np.isfinite(cost)
             if fine.any():

@@ -64,7 +64,10 @@ def feasible(root: Root, domain: Domain, labels: np.ndarray) -> np.ndarray:
 
 
 def costs(root: Root, labels: np.ndarray) -> np.ndarray:
-    """Lower bounds on the cost of every row of labels, rounding of this computation included (not ``root.error``)."""
+    """Lower bounds on the cost of every row of labels, rounding of this computation included (not ``root.error``).
+
+    What overflows into something that is not a number proves nothing: -inf.
+    """
     total, size = np.zeros(len(labels)), np.zeros(len(labels))
     for k in range(root.K):
         c = root.system[k]
@@ -83,4 +86,5 @@ def costs(root: Root, labels: np.ndarray) -> np.ndarray:
         total += value.sum(axis=1) + inside + h
         size += terms.sum(axis=1) + inside + np.abs(h)
     with np.errstate(invalid="ignore"):
-        return np.where(np.isposinf(total), math.inf, total - gamma(root.N + root.K + root.d + 32) * size)
+        lower = np.where(np.isposinf(total), math.inf, total - gamma(root.N + root.K + root.d + 32) * size)
+        return np.where(np.isnan(lower), -math.inf, lower)

@@ -47,7 +47,10 @@ def value(s: Statement, data: np.ndarray, evidence: Evidence) -> tuple[float, fl
         error += 8 * UNIT * (abs(terms[-2]) + abs(terms[-1]) + abs(power))
     error += (s.n + float(np.abs(s.alpha - 1).sum())) * 1.01 * abs(math.fsum(weights.tolist()) - 1.0)
     found = math.fsum(terms)
-    return found, error + 4 * UNIT * (abs(found) + math.fsum(map(abs, terms)))
+    error += 4 * UNIT * (abs(found) + math.fsum(map(abs, terms)))
+    if not math.isfinite(found + error):
+        raise Rejected("the objective of the clustering overflows")
+    return found, error
 
 
 def _check_labels(s: Statement, labels: np.ndarray, sizes: np.ndarray) -> None:
@@ -88,13 +91,13 @@ def _check_parameters(
     if "means" in s.estimators:
         for k in np.flatnonzero(sizes):
             average = data[labels == k].mean(axis=0)
-            if (np.abs(means[k] - average) > 1e-7 * (1.0 + np.abs(average))).any():
+            if (np.abs(means[k] - average) > SLACK * (1.0 + np.abs(average))).any():
                 raise Rejected(f"the mean of component {k} is not the average of its samples")
     if s.fixed_weights is not None and (weights != s.fixed_weights).any():
         raise Rejected("the weights are not the fixed ones")
-    if s.fixed_weights is None:
-        out = (weights < s.weight_lower - SLACK) | (weights > s.weight_upper + SLACK)
-        if out.any() or (weights < 0).any() or abs(weights.sum() - 1.0) > SLACK:
-            raise Rejected("the weights lie outside their bounds or do not add up to one")
-        if "weights" in s.estimators and (np.abs(weights - sizes / s.n) > SLACK).any():
-            raise Rejected("the weights are not the shares of the samples")
+    out = (weights < s.weight_lower - SLACK) | (weights > s.weight_upper + SLACK)
+    if out.any() or (weights < 0).any() or abs(weights.sum() - 1.0) > SLACK:
+        raise Rejected("the weights lie outside their bounds or do not add up to one")
+    tied = "weights" in s.estimators and s.fixed_weights is None
+    if tied and (np.abs(weights - sizes / s.n) > 4 * UNIT * weights).any():
+        raise Rejected("the weights are not the shares of the samples")

@@ -16,8 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from certmix.verify.evidence import Rejected
-from certmix.verify.rounding import UNIT, gamma, residual
+from certmix.verify.rounding import UNIT, gamma, proved_semidefinite, residual
 from certmix.verify.statement import Statement
+
+LARGEST = 1e200  # quadratic terms beyond could overflow
 
 
 @dataclass(frozen=True)
@@ -112,11 +114,12 @@ def build(statement: Statement, data: np.ndarray) -> Root:
         merged = np.maximum(merged, (many * shift**2).sum(axis=1))
         inside = np.maximum(inside, 2 * (weight + s.d + 4) * UNIT * scatter[c])
     quadratic = 0.5 * float(distance.sum()) + prior_cost
-    if not quadratic < 1e200:
-        raise Rejected("the data are too large for double precision")
+    pull = float((prior_weight * prior_mean**2).max())
+    if not (quadratic < LARGEST and pull < LARGEST):
+        raise Rejected("the data or the prior are too large for double precision")
     step = math.sqrt(float(moved.sum()) + prior_moved) + math.sqrt(float(merged.sum()))
     error = (
-        min(ratio, 1.0) * quadratic
+        ratio * quadratic
         + math.sqrt(2 * quadratic) * step
         + 0.5 * step**2
         + float(inside.sum())
@@ -171,6 +174,8 @@ def _groups(s: Statement) -> np.ndarray:
 def _coordinates(precision: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     r"""``(A, gamma, r)``: P >= (1 - r) A'A and prior >= A' diag(gamma) A in the order of quadratic forms."""
     d = len(precision)
+    if not proved_semidefinite(prior):
+        raise Rejected("the precision of a prior is not positive semidefinite, as far as can be proved")
     both = np.abs(precision) + np.abs(prior)
     if not np.any(both - np.diag(np.diag(both))):
         if not (np.diag(precision) > 0).all():
@@ -189,7 +194,10 @@ def _coordinates(precision: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, 
         g = (g - _disagreement(a, prior, g)) * (1 - 4 * UNIT)
         if not (g > 0).all():
             g = np.zeros(d)  # a prior too weak to be told from nothing is left out, which only lowers bounds
-    return a, g, _disagreement(a, precision, np.ones(d))
+    r = _disagreement(a, precision, np.ones(d))
+    if not r < 1.0:
+        raise Rejected("a precision matrix is not positive definite, as far as can be proved")
+    return a, g, r
 
 
 def _disagreement(a: np.ndarray, matrix: np.ndarray, g: np.ndarray) -> float:

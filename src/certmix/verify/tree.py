@@ -113,8 +113,9 @@ def walk(
         (first[branch] >= root.N).any()
         or (second[branch] >= root.K).any()
         or (first[kind > OUT] >= root.K).any()
+        or (second[kind > OUT] > root.n).any()
     ):
-        raise Rejected("a node of the tree decides about a group or component that is not there")
+        raise Rejected("a node of the tree decides about a group, component or size that is not there")
     children: list[list[int]] = [[] for _ in range(count)]
     for i in range(1, count):
         children[parent[i]].append(i)
