@@ -6,11 +6,14 @@ Nothing here is trusted: the multipliers may come from anywhere, and every bound
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
+from certmix.certificate.conflicts import Conflicts, Relaxed
 from certmix.certificate.draft import Draft
 from certmix.certificate.pricing_tree import grow
 from certmix.search.bounds.dual import DualBound
@@ -32,6 +35,8 @@ ITERATIONS = 60
 SHORT = 10
 NEAR = 3e-3  # a gap that is worth all iterations
 COARSE = 0.05  # far from the target prices need not be exact
+ENOUGH = 0.3  # share of what is lacking that a few iterations must bring, lest the node is split
+STALLED = 0.03  # the same where splitting promises little
 PATIENCE = 25  # iterations that must bring something
 TRIES = 4
 
@@ -58,6 +63,8 @@ class LagrangianProver:
         Features, pricer and perhaps the multipliers of a run.
     ahead : float
         How far above the target the ascent aims, in nats: the slack that keeps pricing trees small.
+    conflicts : Conflicts, optional
+        Where the multipliers are those of the problem without its conflicts, who tells which of these matter.
     """
 
     def __init__(
@@ -67,14 +74,18 @@ class LagrangianProver:
         target: float,
         *,
         ahead: float,
+        conflicts: Conflicts | None = None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> None:
         self.root = root
         self.dual = dual
         self.target = target
         self.ahead = ahead
+        self.conflicts = conflicts
         self.should_stop = should_stop
         self.pricing_nodes = 0
+        self.checking = 0.0  # seconds of the checker's own work so far: what a check will take at most
+        self.known: np.ndarray | None = None
         self.root_decided = -1  # groups that are decided at the root
         partner = (
             dual.pricer.partner
@@ -94,7 +105,9 @@ class LagrangianProver:
             if not task.domain.propagate(self.root):
                 continue
             if count(task.domain) <= FEW_CLUSTERINGS:
-                if not enumerate_all(self.root, task.domain, Evidence({}, {}), self.target) >= self.target:
+                with self._timed():
+                    least = enumerate_all(self.root, task.domain, Evidence({}, {}), self.target)
+                if not least >= self.target:
                     raise Unproved("the bound is not reached by every clustering, within rounding")
                 draft.step(task.node, "enumerate")
                 continue
@@ -110,6 +123,12 @@ class LagrangianProver:
                 child = draft.node(task.node, side, first, second)
                 open_nodes.append(_Task(child, domain, multipliers))
 
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.checking += time.perf_counter() - start
+
     # -- one node --------------------------------------------------------------------------------------------
     def _settle(self, draft: Draft, task: _Task) -> tuple[int, int, int, np.ndarray | None]:
         """Prove the node, or say how to split it: (kind, args, multipliers); kind ROOT when it is proved."""
@@ -120,7 +139,15 @@ class LagrangianProver:
         if len(maybe_empty):
             return tree.AT_MOST, int(maybe_empty[0]), 0, task.multipliers
         sets = [m for m in domain.exchangeable(root) if domain.high[m[0]] > 0]
-        ascent = self._ascent(task, sets)
+        relaxed = None if self.conflicts is None else self.conflicts.cheapest(domain)
+        if self.conflicts is not None and relaxed is not None and relaxed.value < self.target:
+            worst = self.conflicts.worst(domain, relaxed)
+            if worst is not None:  # no multipliers could do: split there
+                g, k = worst
+                first = next(int(m[0]) for m in sets if k in m)
+                return tree.IN, g, first, task.multipliers
+        ascent = self._ascent(task, sets, relaxed)
+        self._remember(ascent)
         if ascent.best + self._shift(domain) >= self.target:
             found = self._trees(ascent, domain, sets)
             if found is not None:
@@ -131,17 +158,18 @@ class LagrangianProver:
     def _shift(self, domain: Domain) -> float:
         return float(self.root.entropy[domain.high == 0, 0].sum()) - self.root.error
 
-    def _ascent(self, task: _Task, sets: list[np.ndarray]) -> Lagrangian:
-        """Multipliers for a domain."""
+    def _ascent(self, task: _Task, sets: list[np.ndarray], relaxed: Relaxed | None) -> Lagrangian:
+        """Multipliers for a domain; ``relaxed`` is a good clustering of it without conflicts."""
         aim = self.target + self.ahead - self._shift(task.domain)
         dual = self.dual
-        if task.node == 0 and dual._only_root:
+        if task.node == 0 and dual._only_root and self.conflicts is None:
             dual.advance_root(self.target + self.ahead, 0.0)
             if dual._root is not None:
                 return self._climb(dual._root, aim, dual._node_limit(True))
         phi, start = dual.phi, dual.start
-        if task.multipliers is not None:
-            parent = (task.multipliers - dual.arrays.scatter[0]) / dual.arrays.weight
+        known = self.known if task.multipliers is None else task.multipliers
+        if known is not None:
+            parent = (known - dual.arrays.scatter[0]) / dual.arrays.weight
             phi = np.column_stack([parent, phi])
             start = np.concatenate([[1.0], np.zeros(len(start))])
         classes = [self._pricing_class(task.domain, members) for members in sets]
@@ -157,14 +185,28 @@ class LagrangianProver:
         )
         ascent.coarseness = COARSE
         limit = dual._node_limit(False)
+        if relaxed is not None:
+            dual.partition = [relaxed.labels == k for k in range(self.root.K)]
         ascent.begin(start, dual._admissible(classes), aim, limit)
         while ascent.best < aim and ascent.iterations < ITERATIONS and not self.should_stop():
             before, gone = ascent.best, ascent.iterations
             ascent.advance(aim, min(gone + SHORT, ITERATIONS), limit, 4 * limit)
-            near = aim - ascent.best < NEAR * max(1.0, abs(aim))
-            if ascent.iterations == gone or (not near and ascent.best - before < 0.3 * (aim - ascent.best)):
+            gained, lacking = ascent.best - before, aim - ascent.best
+            # Without a gap that splitting could close, more iterations help as long as they bring anything.
+            share = STALLED if relaxed is not None else ENOUGH
+            near = relaxed is None and lacking < NEAR * max(1.0, abs(aim))
+            if ascent.iterations == gone or (not near and gained < share * lacking):
                 break  # splitting is cheaper
         return ascent
+
+    def _remember(self, ascent: Lagrangian) -> None:
+        """Keep the multipliers of a good bound for nodes that have no others."""
+        if self.conflicts is None or ascent.best < self.target - NEAR * abs(self.target):
+            return
+        if self.known is None:
+            first = self.dual.phi @ self.dual.start
+            self.known = first * self.dual.arrays.weight + self.dual.arrays.scatter[0]
+        self.known = np.where(ascent.free, ascent.best_t, self.known)
 
     def _climb(self, ascent: Lagrangian, aim: float, limit: int) -> Lagrangian:
         """Ascend as long as it pays."""
@@ -213,7 +255,8 @@ class LagrangianProver:
                     continue
                 left = MOST_PRICING_NODES - self.pricing_nodes
                 most = left if domain.decided.sum() == self.root_decided else min(left, NODE_PRICING_NODES)
-                found = grow(pricing, float(thresholds[i]), most, self.should_stop)
+                with self._timed():
+                    found = grow(pricing, float(thresholds[i]), most, self.should_stop)
                 self.pricing_nodes += found.nodes
                 if not found.complete:
                     if math.isinf(found.least) and most < left:

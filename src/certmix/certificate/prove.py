@@ -6,16 +6,20 @@ import json
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from certmix.certificate.conflicts import Conflicts
 from certmix.certificate.draft import Draft
 from certmix.certificate.format import Certificate
 from certmix.certificate.lagrangian import LagrangianProver, Unproved
 from certmix.certificate.statement import state
+from certmix.presolve.instance import Instance
 from certmix.problem import Problem
 from certmix.result import Result
 from certmix.status import Status
 from certmix.verify import dynamic, statement
+from certmix.verify.check import check
 from certmix.verify.domain import Domain
 from certmix.verify.enumeration import MOST, count, enumerate_all
 from certmix.verify.evidence import Evidence, Rejected
@@ -23,6 +27,12 @@ from certmix.verify.root import Root, build
 
 MOST_GROUPS = 200_000
 MOST_DIMENSIONS = 6
+MOST_DENSE = 600  # groups that a semidefinite search of the maker's own may have
+FEW_GROUPS = 200  # with conflicts and so few groups it is tried first
+FIRST_SHARE = 0.7  # of the time, for what is tried first
+CHECK_SHARE = (
+    0.3  # of the time: a proof by multipliers that would take longer to check is handed out unchecked
+)
 
 __all__ = ["Unproved", "make"]
 
@@ -61,10 +71,6 @@ def make(
         raise Unproved(f"the checker does not take the problem: {error}") from None
     domain = Domain.of(root)
     domain.propagate(root)
-
-    def late() -> bool:
-        return time.perf_counter() > end or should_stop()
-
     nothing = Evidence({}, {})
     if dynamic.refusal(root, domain) is None:
         return _simple(problem, result, "dynamic", dynamic.dynamic(root, domain, nothing, 0.0))
@@ -74,7 +80,7 @@ def make(
         from certmix.certificate.semidefinite import recorded
 
         return recorded(problem, result, record)
-    return _lagrangian(problem, result, record, root, threads, late)
+    return _anew(problem, result, record, root, threads, end, should_stop)
 
 
 def _simple(problem: Problem, result: Result, kind: str, bound: float) -> Certificate:
@@ -97,30 +103,101 @@ def _lowered(bound: float) -> float:
     return bound - 1e-9 * max(1.0, abs(bound))
 
 
-def _lagrangian(
-    problem: Problem, result: Result, record: Any, root: Root, threads: int, late: Callable[[], bool]
+def _anew(
+    problem: Problem,
+    result: Result,
+    record: Any,
+    root: Root,
+    threads: int,
+    end: float,
+    should_stop: Callable[[], bool],
 ) -> Certificate:
+    """A proof by multipliers or by a semidefinite search of its own, the more promising one first.
+
+    Multipliers know little of conflicts; with few groups the semidefinite bound is the quicker one where they matter.
+    """
+    from certmix.certificate.semidefinite import searched
+    from certmix.presolve.instance import reduce
+
+    instance = reduce(problem)
+    conflicting = len(root.conflicts) > 0 and not _settled_at_root(record, result)
+    dense = root.N <= MOST_DENSE and instance.exact
+
+    def by_multipliers(seconds: float) -> Certificate:
+        until = time.perf_counter() + seconds
+
+        def late() -> bool:
+            return time.perf_counter() > until or should_stop()
+
+        own = None if conflicting else record
+        found, checking = _lagrangian(problem, result, own, root, instance, threads, late)
+        if checking <= CHECK_SHARE * seconds:
+            verdict = check(found.document, found.arrays, problem.data)
+            if not verdict.verified:
+                raise Unproved(f"the checker does not accept it ({verdict.sentence.rstrip('.')})")
+        return found
+
+    def by_search(seconds: float) -> Certificate:
+        return searched(problem, result, seconds, threads)
+
+    ways = [by_multipliers, by_search] if dense else [by_multipliers]
+    if dense and conflicting and root.N <= FEW_GROUPS:
+        ways.reverse()
+    reasons = []
+    for way in ways:
+        left = end - time.perf_counter()
+        try:
+            return way(left if way is ways[-1] else FIRST_SHARE * left)
+        except Unproved as reason:
+            reasons.append(str(reason))
+            if should_stop():
+                break
+    raise Unproved("; ".join(reasons))
+
+
+def _settled_at_root(record: Any, result: Result) -> bool:
+    """Whether the run's own multipliers were good enough without branching."""
+    ascent = getattr(record, "_root", None)
+    return ascent is not None and bool(ascent.best >= _target(result)[0])
+
+
+def _target(result: Result) -> tuple[float, float]:
+    """What the leaves are proved against, and how far above it the multipliers aim."""
+    if result.status is Status.OPTIMAL:
+        target = min(result.lower_bound, result.tolerances.cutoff(result.objective))
+        return target, 0.6 * (result.objective - target)
+    target = _lowered(result.lower_bound)
+    return target, min(0.5 * (result.objective - target), 1e-4 * max(1.0, abs(target)))
+
+
+def _lagrangian(
+    problem: Problem,
+    result: Result,
+    record: Any,
+    root: Root,
+    instance: Instance,
+    threads: int,
+    late: Callable[[], bool],
+) -> tuple[Certificate, float]:
+    """The certificate, and how many seconds it will take about to check it."""
     if root.N > MOST_GROUPS or root.d > MOST_DIMENSIONS:
         raise Unproved(f"{root.N} groups in {root.d} dimensions are too many for pricing trees")
-    from certmix.presolve.instance import reduce
     from certmix.search.bounds.dual import DualBound
     from certmix.search.threads import Threads
 
-    allowed = result.tolerances.allowed(result.objective)
-    if result.status is Status.OPTIMAL:
-        target = min(result.lower_bound, result.tolerances.cutoff(result.objective))
-        ahead = 0.6 * (result.objective - target)
-    else:
-        target = _lowered(result.lower_bound)
-        ahead = min(0.5 * (result.objective - target), 1e-4 * max(1.0, abs(target)))
+    target, ahead = _target(result)
+    allowed = max(result.tolerances.allowed(result.objective), 1e-9)
     assert result.labels is not None
-    dual = record if isinstance(record, DualBound) else None
+    dual, conflicts = record if isinstance(record, DualBound) else None, None
     if dual is None:
-        dual = DualBound(reduce(problem), result.labels, allowed=max(allowed, 1e-9), should_stop=late)
+        instance = replace(instance, conflicts=instance.conflicts[:0])
+        conflicts = Conflicts(root, instance) if len(root.conflicts) else None
+        dual = DualBound(instance, result.labels, allowed=allowed, should_stop=late)
     draft = Draft()
     with Threads(threads) as pool:
         dual.should_stop, dual.threads = late, pool  # those of the run are gone
         if dual._root is not None:
             dual._root.should_stop, dual._root.threads = late, pool
-        LagrangianProver(root, dual, target, ahead=ahead, should_stop=late).prove(draft)
-    return draft.certificate(problem, result, target)
+        prover = LagrangianProver(root, dual, target, ahead=ahead, conflicts=conflicts, should_stop=late)
+        prover.prove(draft)
+    return draft.certificate(problem, result, target), prover.checking

@@ -8,12 +8,17 @@ was made in a larger domain, and holds in theirs. The layout of the arrays is de
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from certmix.certificate.draft import Draft
 from certmix.certificate.format import Certificate
 from certmix.certificate.lagrangian import Unproved
+from certmix.engines import engine, why_not
+from certmix.ledger import Ledger
+from certmix.options import Options
 from certmix.presolve.instance import reduce
 from certmix.problem import Problem, interchangeable
 from certmix.result import Result
@@ -45,6 +50,35 @@ def recorded(problem: Problem, result: Result, recorder: Recorder) -> Certificat
             "the checker takes bounds on the weights and means tied to averages for less than they are"
         )
     raise Unproved(f"its record does not convince the checker ({verdict.sentence.rstrip('.')})")
+
+
+def searched(problem: Problem, result: Result, seconds: float, threads: int = 1) -> Certificate:
+    """A certificate from a semidefinite search of its own, for a result that another engine found.
+
+    Raises
+    ------
+    Unproved
+        With the reason why there is none.
+    """
+    candidate = engine("sdp")
+    reason = why_not(candidate, problem)
+    if reason is not None:
+        raise Unproved(f"the semidefinite search cannot take the problem: {reason}")
+    open_gap = 0.0 if result.status is Status.OPTIMAL else result.objective - result.lower_bound
+    options = Options(
+        gap=result.tolerances.relative,
+        absolute_gap=max(result.tolerances.absolute, open_gap),
+        time_limit=seconds,
+        threads=threads,
+        certificate=True,
+    )
+    ledger = Ledger(problem, options.tolerances)
+    ledger.offer(np.asarray(result.labels), "result")
+    candidate.run(problem, ledger, options)
+    bound = min(ledger.bound, result.objective)
+    if not options.tolerances.closed(result.objective, bound):
+        raise Unproved(f"the semidefinite search got to {ledger.bound:.10g} in {seconds:.3g} s")
+    return recorded(problem, replace(result, lower_bound=bound), ledger.record)
 
 
 def target_of(result: Result) -> float:

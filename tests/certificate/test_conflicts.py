@@ -1,0 +1,108 @@
+"""Certificates of problems in which conflicts matter: by branching on them, and by a semidefinite search."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import certmix
+from certmix.certificate import prove
+from certmix.certificate.conflicts import Conflicts
+from certmix.certificate.prove import Unproved, make
+from certmix.certificate.statement import state
+from certmix.presolve.instance import reduce
+from certmix.problem import CannotLink, MaximumSize, MinimumSize, Problem
+from certmix.result import Result
+from certmix.verify import statement
+from certmix.verify.check import Verdict, check
+from certmix.verify.domain import Domain
+from certmix.verify.root import build
+
+
+def entangled(seed: int, n: int, K: int, links: int, spread: float = 1.5) -> Problem:
+    """Overlapping clusters with limits on their sizes, and cannot-links drawn from the labels they came from."""
+    rng = np.random.default_rng([seed, 40])
+    labels = np.arange(n) % K
+    data = rng.normal(scale=spread, size=(K, 2))[labels] + rng.normal(size=(n, 2))
+    rules: list[CannotLink | MinimumSize | MaximumSize] = [MinimumSize(n // (2 * K)), MaximumSize(n - n // (2 * K))]
+    while len(rules) < links + 2:
+        i, j = (int(x) for x in rng.choice(n, 2, replace=False))
+        if labels[i] != labels[j]:
+            rules.append(CannotLink(i, j))
+    return Problem(data, K, constraints=rules)
+
+
+def verdict_on(problem: Problem, result: Result) -> tuple[set[str], int, Verdict]:
+    """Kinds of steps, nodes, and what the checker says."""
+    certificate = make(problem, result, time_limit=60.0)
+    kinds = {step["kind"] for step in certificate.document["steps"]}
+    verdict = check(certificate.document, certificate.arrays, problem.data)
+    return kinds, len(certificate.arrays["tree/parent"]), verdict
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_branching_on_broken_conflicts_proves_the_optimum(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Multipliers of the problem without conflicts, and a tree over those that a cheap clustering breaks."""
+    monkeypatch.setattr(prove, "MOST_DENSE", 0)
+    problem = entangled(seed, 60, 2, 14)
+    result = certmix.solve(problem, "interval")
+    kinds, nodes, verdict = verdict_on(problem, result)
+    assert verdict.verified, verdict.sentence
+    assert "lagrangian" in kinds
+    assert nodes > 1
+    assert result.tolerances.closed(result.objective, verdict.bound)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_few_groups_with_conflicts_get_a_semidefinite_proof(seed: int) -> None:
+    """Whoever solved it: where conflicts matter and groups are few, the maker searches by itself."""
+    problem = entangled(seed, 30, 3, 12)
+    result = certmix.solve(problem, "interval")
+    kinds, _, verdict = verdict_on(problem, result)
+    assert verdict.verified, verdict.sentence
+    assert kinds <= {"semidefinite", "name"}
+    assert result.tolerances.closed(result.objective, verdict.bound)
+
+
+def test_an_unfinished_run_gets_a_semidefinite_proof_of_its_bound() -> None:
+    """The maker's search stops at the bound that the run had; no more is claimed than it proves."""
+    problem = entangled(0, 30, 3, 12)
+    result = certmix.solve(problem, "interval", node_limit=40)
+    assert result.status == "feasible"
+    certificate = make(problem, result, time_limit=60.0)
+    assert result.lower_bound - 1e-8 * abs(result.lower_bound) <= certificate.bound
+    assert certificate.bound <= certmix.solve(problem, "interval").objective
+    assert check(certificate.document, certificate.arrays, problem.data).verified
+
+
+def test_the_clustering_that_ignores_conflicts_says_which_matter() -> None:
+    """Without conflicts the clustering is cheaper; the conflict chosen is broken and its group free to leave."""
+    problem = entangled(1, 40, 2, 14)
+    root = build(statement.read(state(problem)), problem.data)
+    instance = reduce(problem)
+    conflicts = Conflicts(root, reduce(problem.replace(constraints=problem.constraints[:2])))
+    domain = Domain.of(root)
+    assert domain.propagate(root)
+    found = conflicts.cheapest(domain)
+    assert found is not None
+    assert found.value < certmix.solve(problem, "interval").objective
+    worst = conflicts.worst(domain, found)
+    assert worst is not None
+    group, component = worst
+    assert found.labels[group] == component
+    mates = {j if i == group else i for i, j in instance.conflicts.tolist() if group in (i, j)}
+    assert any(found.labels[j] == component for j in mates)
+
+
+def test_a_proof_that_the_checker_rejects_is_not_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The maker checks what it made, unless that would take too long."""
+    rng = np.random.default_rng(3)
+    problem = Problem(rng.normal(size=(40, 2)) + 6.0 * rng.integers(3, size=(40, 1)), 3)
+    result = certmix.solve(problem, "interval")
+    rejected = Verdict(False, "rejected", "Rejected: a test says so.")
+    monkeypatch.setattr(prove, "MOST_DENSE", 0)
+    monkeypatch.setattr(prove, "check", lambda *_: rejected)
+    with pytest.raises(Unproved, match="a test says so"):
+        make(problem, result)
+    monkeypatch.setattr(prove, "CHECK_SHARE", 0.0)
+    assert make(problem, result).bound <= result.objective
