@@ -36,7 +36,7 @@ SHORT = 10
 NEAR = 3e-3  # a gap that is worth all iterations
 COARSE = 0.05  # far from the target prices need not be exact
 ENOUGH = 0.3  # share of what is lacking that a few iterations must bring, lest the node is split
-STALLED = 0.03  # the same where splitting promises little
+MUCH_WORK = 5e7  # (pricing node, group, coordinate) triples
 PATIENCE = 25  # iterations that must bring something
 TRIES = 4
 
@@ -192,10 +192,11 @@ class LagrangianProver:
             before, gone = ascent.best, ascent.iterations
             ascent.advance(aim, min(gone + SHORT, ITERATIONS), limit, 4 * limit)
             gained, lacking = ascent.best - before, aim - ascent.best
-            # Without a gap that splitting could close, more iterations help as long as they bring anything.
-            share = STALLED if relaxed is not None else ENOUGH
-            near = relaxed is None and lacking < NEAR * max(1.0, abs(aim))
-            if ascent.iterations == gone or (not near and gained < share * lacking):
+            if relaxed is not None:  # no gap that splitting could close: more iterations, unless they are dear
+                near = ascent.nodes * self.root.N * self.root.d < MUCH_WORK
+            else:
+                near = lacking < NEAR * max(1.0, abs(aim))
+            if ascent.iterations == gone or (not near and gained < ENOUGH * lacking):
                 break  # splitting is cheaper
         return ascent
 
