@@ -131,6 +131,12 @@ def semidefinite_bound(instance: Instance, ledger: Ledger, options: Options) -> 
     )
 
 
+def split_semidefinite_bound(instance: Instance, ledger: Ledger, options: Options) -> Bound:
+    """The same with its root split by the smallest size, which is meant for hundreds of groups."""
+    labels = None if ledger.incumbent is None else ledger.incumbent.labels
+    return SemidefiniteBound(instance, labels, on_root_bound=ledger.raise_bound, split_from=1)
+
+
 def relaxation_bound(instance: Instance, ledger: Ledger, options: Options) -> Bound:
     return RelaxationBound(instance, branching_rule(options.branching))
 
@@ -291,6 +297,7 @@ WAYS = (
     _engine("variational", 0.02, limited=0.0),
     _engine("slsqp", 0.003, limited=0.0),
     _engine("annealing", 0.003, limited=0.0),
+    _loop("sdp loop, split", 0.06, split_semidefinite_bound, _taken_by("sdp")),
 )
 NAMES = tuple(way.name for way in WAYS)
 

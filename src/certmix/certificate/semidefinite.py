@@ -113,6 +113,9 @@ def tell(recorder: Recorder, problem: Problem, result: Result) -> Draft:
     for i, entry in enumerate(entries):
         if entry.parent < 0:
             number.append(roots[entry.empty])
+        elif entry.size >= 0:
+            kind = FIRST_AT_MOST if entry.inside else ALL_AT_LEAST
+            number.append(draft.node(number[entry.parent], kind, entry.component, entry.size))
         else:
             kind = IN if entry.inside else OUT
             number.append(draft.node(number[entry.parent], kind, entry.group, entry.component))

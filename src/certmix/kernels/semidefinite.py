@@ -14,6 +14,9 @@ from __future__ import annotations
 from certmix.kernels.compiled import njit
 from certmix.kernels.cuts import sweep_cuts
 
+# Sums may be added up in any order and products fused: no proof rests on the functions that are compiled like this.
+LOOSE = {"reassoc", "contract", "nsz"}
+
 
 @njit(nogil=True)
 def row_forces(cover, over, under, r, force):
@@ -22,30 +25,50 @@ def row_forces(cover, over, under, r, force):
         force[s] = cover[s] + (over[s] - under[s]) * r[s]
 
 
-@njit(nogil=True)
+@njit(nogil=True, fastmath=LOOSE)
+def point_of(x, u, cost, offset, sigma, out):
+    """``X - U - (cost + offset I) / sigma``: what is projected onto the semidefinite matrices."""
+    n = x.shape[0]
+    scale = 1.0 / sigma
+    for s in range(n):
+        for t in range(n):
+            out[s, t] = x[s, t] - u[s, t] - scale * cost[s, t]
+        out[s, s] -= scale * offset
+
+
+@njit(nogil=True, fastmath=LOOSE)
+def relax(z, x, u, factor, out):
+    """``factor Z + (1 - factor) X + U``: what is projected onto the rows, over-relaxed."""
+    n = x.shape[0]
+    for s in range(n):
+        for t in range(n):
+            out[s, t] = factor * z[s, t] + (1.0 - factor) * x[s, t] + u[s, t]
+
+
+@njit(nogil=True, fastmath=LOOSE)
 def row_sums(y, cut_force, cover, over, under, r, low, high, apart, force, sums, free, diagonal):
     """Row sums ``(X r)_s`` of the projected matrix, its diagonal, and how much of each row can still move."""
     n = r.shape[0]
     row_forces(cover, over, under, r, force)
     for s in range(n):
+        half_force = 0.5 * force[s]
+        half_root = 0.5 * r[s]
         total = 0.0
         movable = 0.0
         for t in range(n):
-            if s == t:
-                x = y[s, s] - cut_force[s, s] - force[s] * r[s] + over[s] * high - under[s] * low
-                if x < 0.0:
-                    x = 0.0
-                diagonal[s] = x
-                if x > 0.0:
-                    total += x * r[s]
-                    movable += r[s] * r[s]
-            elif not apart[s, t]:
-                x = y[s, t] - cut_force[s, t] - 0.5 * (force[s] * r[t] + force[t] * r[s])
-                if x > 0.0:
-                    total += x * r[t]
-                    movable += 0.5 * r[t] * r[t]
-        sums[s] = total
-        free[s] = movable
+            x = y[s, t] - cut_force[s, t] - half_force * r[t] - half_root * force[t]
+            positive = (x > 0.0) & (not apart[s, t])
+            total += x * r[t] if positive else 0.0
+            movable += r[t] * r[t] if positive else 0.0
+        # The diagonal has other rows and twice the weight.
+        wrong = y[s, s] - cut_force[s, s] - force[s] * r[s]
+        if wrong > 0.0 and not apart[s, s]:
+            total -= wrong * r[s]
+            movable -= r[s] * r[s]
+        x = max(0.0, wrong + over[s] * high - under[s] * low)
+        diagonal[s] = x
+        sums[s] = total + x * r[s]
+        free[s] = 0.5 * movable + (r[s] * r[s] if x > 0.0 else 0.0)
 
 
 @njit(nogil=True)
@@ -59,34 +82,59 @@ def update_sizes(sums, free, diagonal, r, low, high, over, under):
         under[s] = max(0.0, under[s] + (low * diagonal[s] - have) / (curve + low * low))
 
 
-@njit(nogil=True)
-def project(y, cover, over, under, r, low, high, apart, ends, signs, multiplier, cut_force, w, force, x, u):
-    """Write the projection X of Y and U = Y - X; return the squared change of X.
-
-    ``cut_force`` holds what the cuts take from every entry; one pass over the cuts is made on the way. ``w`` and
-    ``force`` are scratch.
-    """
+@njit(nogil=True, fastmath=LOOSE)
+def _before_cuts(y, cut_force, force, over, under, r, low, high, apart, w):
+    """What the rows leave of Y before the cuts are swept and negative entries clipped."""
     n = r.shape[0]
-    row_forces(cover, over, under, r, force)
     for s in range(n):
+        half_force = 0.5 * force[s]
+        half_root = 0.5 * r[s]
         for t in range(n):
-            if s == t:
-                w[s, s] = y[s, s] - cut_force[s, s] - force[s] * r[s] + over[s] * high - under[s] * low
-            elif apart[s, t]:
-                w[s, t] = 0.0
-            else:
-                w[s, t] = y[s, t] - cut_force[s, t] - 0.5 * (force[s] * r[t] + force[t] * r[s])
-    sweep_cuts(ends, signs, multiplier, r, w, cut_force)
+            x = y[s, t] - cut_force[s, t] - half_force * r[t] - half_root * force[t]
+            w[s, t] = 0.0 if apart[s, t] else x
+        w[s, s] = y[s, s] - cut_force[s, s] - force[s] * r[s] + over[s] * high - under[s] * low
+
+
+@njit(nogil=True, fastmath=LOOSE)
+def _after_cuts(y, z, w, apart, r, x, u, held):
+    """Clip W into X; U = Y - X and ``held = X r`` follow. Returns the squared change of X and distance from Z."""
+    n = r.shape[0]
     change = 0.0
+    distance = 0.0
     for s in range(n):
+        own = w[s, s]
+        total = 0.0
         for t in range(n):
             value = w[s, t]
-            if value < 0.0 or (s != t and apart[s, t]):
-                value = 0.0
-            change += (value - x[s, t]) ** 2
+            value = 0.0 if (value < 0.0) | apart[s, t] else value
+            move = value - x[s, t]
+            change += move * move
+            away = value - z[s, t]
+            distance += away * away
+            total += value * r[t]
             x[s, t] = value
             u[s, t] = y[s, t] - value
-    return change
+        if apart[s, s] and own > 0.0:
+            x[s, s] = own
+            u[s, s] = y[s, s] - own
+            total += own * r[s]
+        held[s] = total
+    return change, distance
+
+
+@njit(nogil=True)
+def project(
+    y, z, cover, over, under, r, low, high, apart, ends, signs, multiplier, cut_force, w, force, x, u, held
+):
+    """Write the projection X of Y, U = Y - X and ``held = X r``.
+
+    ``cut_force`` holds what the cuts take from every entry; one pass over the cuts is made on the way. ``w`` and
+    ``force`` are scratch. Returns the squared change of X and its squared distance from Z.
+    """
+    row_forces(cover, over, under, r, force)
+    _before_cuts(y, cut_force, force, over, under, r, low, high, apart, w)
+    sweep_cuts(ends, signs, multiplier, r, w, cut_force)
+    return _after_cuts(y, z, w, apart, r, x, u, held)
 
 
 @njit(nogil=True)
@@ -95,6 +143,7 @@ def split_multipliers(
 ):
     """The multipliers N of X >= 0 and the reduced matrix ``S = cost + rows + cuts - N``; both exact by definition.
 
+    Of U and the cost the lower triangle is read, and both come out exactly symmetric whatever the upper one holds.
     Returns a bound on the squared Frobenius norm of the rounding in S, in units of the machine epsilon: the entries are
     sums of a few terms, each a product with square roots.
     """
@@ -102,7 +151,7 @@ def split_multipliers(
     row_forces(cover, over, under, r, force)
     error = 0.0
     for s in range(n):
-        for t in range(n):
+        for t in range(s + 1):
             if s == t:
                 row = sigma * (force[s] * r[s] - over[s] * high + under[s] * low)
                 size = sigma * (
@@ -118,7 +167,9 @@ def split_multipliers(
             if n_st < 0.0 and (s == t or not apart[s, t]):
                 n_st = 0.0
             slack[s, t] = n_st
+            slack[t, s] = n_st
             reduced[s, t] = cost[s, t] + row - n_st
+            reduced[t, s] = reduced[s, t]
             size += abs(cost[s, t]) + abs(n_st)
-            error += size * size
+            error += size * size if s == t else 2.0 * size * size
     return error

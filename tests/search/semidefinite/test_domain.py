@@ -234,3 +234,25 @@ def test_cuts_stay_valid_when_super_points_merge_move_and_leave(seed: int) -> No
     copy = moved.copy()
     copy.multiplier += 1.0
     assert not np.array_equal(copy.multiplier, moved.multiplier)
+
+
+def test_roots_split_by_size_hold_every_clustering() -> None:
+    """Up to exchange of components, every clustering is in a root: a component is small, or none is."""
+    split = 0
+    for seed, found in small_instances(61_000, 90, 67, merged=0.3):
+        labels = found.labels[int(np.argmin(found.objective))]
+        bound = SemidefiniteBound(found.instance, found.instance.expand(labels), split_from=1)
+        whole = SemidefiniteBound(found.instance, found.instance.expand(labels), split_from=10**6)
+        roots = bound.root()
+        split += len(roots) - len(whole.root())
+        held = np.zeros(len(found.labels), dtype=bool)
+        for i in range(len(roots)):
+            held |= inside(found, Domain(*(roots[name][i] for name in ("mask", "a", "b", "apart"))))
+        classes = found.instance.classes
+        for row in np.flatnonzero(found.feasible):
+            orders = itertools.permutations(range(found.instance.n_components))
+            same = [np.array(o) for o in orders if np.array_equal(classes[list(o)], classes)]
+            renamed = [o[found.labels[row]] for o in same]
+            alike = [np.flatnonzero((found.labels == r).all(axis=1)) for r in renamed]
+            assert any(held[a].any() for a in alike), f"seed {seed}, clustering {found.labels[row]}"
+    assert split >= 5, "roots that were split"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from certmix import datasets, solve
+from certmix import datasets, solve, verify
 from certmix.engines import engine, why_not
 from certmix.errors import UnsupportedError
 from certmix.options import Options
@@ -18,6 +18,7 @@ from certmix.problem import CannotLink, GaussianPrior, Label, MinimumSize, MustL
 from certmix.result import Result
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
 from certmix.status import Status, Termination, Tolerances
+from certmix.verify.tree import ALL_AT_LEAST, FIRST_AT_MOST
 from random_domains import HONOURED, merged_problem
 from random_instances import random_problem
 from soundness import GAPS, by_engine, by_loop, find_truth, poor_labels, semidefinite_bound, violations
@@ -265,3 +266,30 @@ def test_wine_closes_to_the_known_value() -> None:
     assert result.objective == pytest.approx(1366.8512244670, rel=1e-9)
     assert result.lower_bound >= 1366.8512244670 * (1 - 1.1e-6)
     assert sorted(np.bincount(result.labels).tolist()) == [49, 59, 70]
+
+
+def test_a_split_root_reports_what_both_parts_prove() -> None:
+    """While the parts of a split root are looked at, the bound that is reported holds for the whole problem."""
+    for seed in range(6):
+        problem = overlapping(11, 3, 2, seed)
+        truth = find_truth(problem)
+        reported: list[float] = []
+        bound = SemidefiniteBound(reduce(problem), truth.labels, on_root_bound=reported.append, split_from=1)
+        roots = bound.root()
+        assert len(roots) == 2
+        for i in (1, 0):
+            bound.explore(roots.take(np.array([i])), truth.optimum + 1e-3)
+        assert reported
+        assert all(value <= truth.optimum + 1e-9 for value in reported)
+        assert max(reported) > truth.optimum - 10.0
+
+
+def test_a_split_search_can_be_certified() -> None:
+    """The certificate tells of the decision about sizes, and the checker agrees."""
+    problem = overlapping(260, 6, 3, 4, spread=3.0)
+    result = solve(problem, engine="sdp", gap=1e-3, certificate=True)
+    assert result.status is Status.OPTIMAL
+    assert result.certificate is not None
+    kinds = result.certificate.arrays["tree/kind"]
+    assert {FIRST_AT_MOST, ALL_AT_LEAST} <= set(kinds.tolist())
+    assert verify(result.certificate, problem.data).verified

@@ -11,7 +11,7 @@ import pytest
 from certmix.kernels.cuts import cut_matrix, sweep_cuts, violated
 from certmix.kernels.profiles import profile
 from certmix.kernels.reduced_costs import find_apart, quick_no, together
-from certmix.kernels.semidefinite import project, row_sums, split_multipliers, update_sizes
+from certmix.kernels.semidefinite import point_of, project, relax, row_sums, split_multipliers, update_sizes
 
 SEEDS = range(8)
 
@@ -183,12 +183,13 @@ def test_cut_matrix_and_sweep(b: Block) -> None:
 
 @pytest.mark.parametrize("b", blocks())
 def test_project(b: Block) -> None:
-    """X is what the rows and the swept cuts leave of Y, clipped; U is the rest; the change of X is measured."""
+    """X is what the rows and the swept cuts leave of Y, clipped; U is the rest; moves and row sums are measured."""
     multiplier, force = b.multiplier.copy(), b.cuts
-    before = np.random.default_rng(1).normal(size=(b.n, b.n))
-    x, u = before.copy(), np.empty((b.n, b.n))
-    change = project(
+    before, z = np.random.default_rng(1).normal(size=(2, b.n, b.n))
+    x, u, held = before.copy(), np.empty((b.n, b.n)), np.empty(b.n)
+    change, distance = project(
         b.y,
+        z,
         b.cover,
         b.over,
         b.under,
@@ -204,6 +205,7 @@ def test_project(b: Block) -> None:
         np.empty(b.n),
         x,
         u,
+        held,
     )
     start = b.y - b.cuts - b.rows
     start[b.apart] = 0.0
@@ -213,7 +215,20 @@ def test_project(b: Block) -> None:
     np.testing.assert_allclose(force, want_force, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(x, want, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(u, b.y - want, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(held, want @ b.r, rtol=1e-10, atol=1e-12)
     assert change == pytest.approx(((want - before) ** 2).sum())
+    assert distance == pytest.approx(((want - z) ** 2).sum())
+
+
+@pytest.mark.parametrize("b", blocks())
+def test_points_that_are_projected(b: Block) -> None:
+    """X - U - (C + offset I) / sigma, and the over-relaxed mean of Z and X plus U."""
+    x, z = np.random.default_rng(2).normal(size=(2, b.n, b.n))
+    out = np.empty((b.n, b.n))
+    point_of(x, b.u, b.cost, 0.7, 3.0, out)
+    np.testing.assert_allclose(out, x - b.u - (b.cost + 0.7 * np.eye(b.n)) / 3.0, rtol=1e-12, atol=1e-14)
+    relax(z, x, b.u, 1.6, out)
+    np.testing.assert_allclose(out, 1.6 * z - 0.6 * x + b.u, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("b", blocks())

@@ -13,17 +13,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from certmix.kernels.semidefinite import project, row_sums, update_sizes
+from certmix.kernels.alternating import find_awake, iterate
+from certmix.kernels.semidefinite import point_of, project, relax, row_sums, update_sizes
 from certmix.search.bounds.semidefinite.eigen import above, improve, largest
 from certmix.search.bounds.semidefinite.pools import Block, Pool
 from certmix.search.threads import Threads
 
 RELAXATION = 1.6
-SWEEPS = 1
 SPARE = 3  # eigenpairs computed beyond those that were used last time
 EXACT = 10  # the eigenvectors are computed afresh every so many iterations and improved in between
 IDLE = 5  # a block that held next to nothing last time is looked at again only every so many iterations
-FAINT = 0.05
+FAINT, ASLEEP = 0.05, 0.1  # ... and what they held was no more than this share of the pool's components
+SMALL = 130  # up to this order a whole round is one compiled call
 
 
 class Method:
@@ -56,8 +57,11 @@ class Method:
 
     def run(self, iterations: int) -> None:
         """So many iterations, then adapt the penalty."""
-        for _ in range(iterations):
-            self._iterate()
+        if max(len(p.index) for p in self.pools) <= SMALL:
+            self._iterate_small(iterations)
+        else:
+            for _ in range(iterations):
+                self._iterate()
         if self.primal > 3.0 * self.dual:
             self._rescale(1.5)
         elif self.dual > 3.0 * self.primal:
@@ -86,8 +90,15 @@ class Method:
         """The blocks to work on in this iteration, and those that stay as they are."""
         if self.count % IDLE == 0:
             return list(self.blocks), []
-        full = [max(b.trace for b in self.blocks if b.pool == p) for p in range(len(self.pools))]
-        awake = [b.trace > min(FAINT, 0.5 * full[b.pool]) or b.trace == full[b.pool] for b in self.blocks]
+        awake = np.empty(len(self.blocks), dtype=bool)
+        find_awake(
+            np.array([b.pool for b in self.blocks]),
+            np.array([b.trace for b in self.blocks]),
+            np.array([float(p.count) for p in self.pools]),
+            FAINT,
+            ASLEEP,
+            awake,
+        )
         pick = list(zip(self.blocks, awake, strict=True))
         return [b for b, a in pick if a], [b for b, a in pick if not a]
 
@@ -102,10 +113,8 @@ class Method:
         def decompose(first: int, last: int) -> None:
             for i in range(first, last):
                 b = blocks[i]
-                m = b.cost * (-1.0 / sigma)
-                m += b.x
-                m -= b.u
-                m[np.diag_indices(len(m))] -= b.offset / sigma
+                m = np.empty_like(b.cost)
+                point_of(b.x, b.u, b.cost, b.offset, sigma, m)
                 matrices[i] = m
                 wanted = min(len(m), b.rank + SPARE + b.rank // 3)
                 if exact or len(b.basis) != len(m) or 8 * wanted > len(m):
@@ -127,38 +136,36 @@ class Method:
                 half = pairs[i][1][:, used] * np.sqrt(kept[used])
                 b.rank, b.trace = max(1, int(used.sum())), float(kept[used].sum())
                 z = half @ half.T
-                y = z * RELAXATION
-                y += (1.0 - RELAXATION) * b.x
-                y += b.u
-                targets[i] = y
-                matrices[i] = z
+                targets[i], matrices[i] = np.empty_like(z), z
+                relax(z, b.x, b.u, RELAXATION, targets[i])
                 n = len(z)
                 if len(b.rows) != n:
                     b.rows, b.free, b.diagonal = np.empty(n), np.empty(n), np.empty(n)
 
         self.threads.over(len(blocks), mix)
-        for _ in range(SWEEPS):
-            self._sums(blocks, targets)
-            have, movable = np.zeros(len(self.root)), np.zeros(len(self.root))
-            for b in idle:
-                have[self.pools[b.pool].index] += b.held
-            for b in blocks:
-                have[self.pools[b.pool].index] += b.rows
-                movable[self.pools[b.pool].index] += (
-                    b.free + 0.5 * (self.root[self.pools[b.pool].index] ** 2).sum()
-                )
-            self.cover = self.cover + 0.5 * (have - self.root) / np.maximum(movable, 1.0)
-            self._sums(blocks, targets)
-            for b in blocks:
-                r = self.root[self.pools[b.pool].index]
-                update_sizes(b.rows, b.free, b.diagonal, r, float(b.low), float(b.high), b.over, b.under)
+        self._sums(blocks, targets)
+        have, movable = np.zeros(len(self.root)), np.zeros(len(self.root))
+        for b in idle:
+            have[self.pools[b.pool].index] += b.held
+        for b in blocks:
+            have[self.pools[b.pool].index] += b.rows
+            movable[self.pools[b.pool].index] += (
+                b.free + 0.5 * (self.root[self.pools[b.pool].index] ** 2).sum()
+            )
+        self.cover = self.cover + 0.5 * (have - self.root) / np.maximum(movable, 1.0)
+        self._sums(blocks, targets)
+        for b in blocks:
+            r = self.root[self.pools[b.pool].index]
+            update_sizes(b.rows, b.free, b.diagonal, r, float(b.low), float(b.high), b.over, b.under)
         changes = np.zeros(len(blocks))
 
         def finish(first: int, last: int) -> None:
             for i in range(first, last):
                 b, index = blocks[i], self.pools[blocks[i].pool].index
-                changes[i] = project(
+                b.held = np.empty(len(index))
+                changes[i], residual[i] = project(
                     targets[i],
+                    matrices[i],
                     self.cover[index],
                     b.over,
                     b.under,
@@ -174,12 +181,81 @@ class Method:
                     np.empty(len(index)),
                     b.x,
                     b.u,
+                    b.held,
                 )
-                residual[i] = float(((matrices[i] - b.x) ** 2).sum())
-                b.held = b.x @ self.root[index]
 
         self.threads.over(len(blocks), finish)
         self.primal, self.dual = float(np.sqrt(residual.sum())), float(np.sqrt(changes.sum()))
+
+    def _iterate_small(self, iterations: int) -> None:
+        """So many iterations in one compiled call: small blocks would spend their time in the interpreter."""
+        blocks, pools = self.blocks, self.pools
+        B, Q = len(blocks), max(len(p.index) for p in pools)
+        order = np.array([len(pools[b.pool].index) for b in blocks])
+        index = np.zeros((len(pools), Q), dtype=np.int64)
+        apart = np.zeros((len(pools), Q, Q), dtype=bool)
+        for p, pool in enumerate(pools):
+            n = len(pool.index)
+            index[p, :n], apart[p, :n, :n] = pool.index, self.apart[p]
+        cost, x, u, force, basis = (np.zeros((B, Q, Q)) for _ in range(5))
+        over, under, held = (np.zeros((B, Q)) for _ in range(3))
+        based = np.zeros(B, dtype=np.int64)
+        for i, b in enumerate(blocks):
+            n = order[i]
+            cost[i, :n, :n], x[i, :n, :n], u[i, :n, :n], force[i, :n, :n] = b.cost, b.x, b.u, b.cuts.force
+            over[i, :n], under[i, :n] = b.over, b.under
+            held[i, :n] = b.held if len(b.held) == n else b.x @ self.root[pools[b.pool].index]
+            if len(b.basis) == n:
+                based[i] = b.basis.shape[1]
+                basis[i, :n, : based[i]] = b.basis
+        rank = np.array([b.rank for b in blocks])
+        trace = np.array([b.trace for b in blocks])
+        multiplier = np.concatenate([b.cuts.multiplier for b in blocks])
+        first_cut = np.cumsum([0] + [len(b.cuts.ends) for b in blocks])
+        self.cover = self.cover.copy()
+        self.primal, self.dual = iterate(
+            iterations,
+            self.count,
+            self.sigma,
+            RELAXATION,
+            SPARE,
+            EXACT,
+            IDLE,
+            FAINT,
+            ASLEEP,
+            self.root,
+            self.cover,
+            np.array([float(p.count) for p in pools]),
+            index,
+            apart,
+            np.array([b.pool for b in blocks]),
+            order,
+            np.array([float(b.low) for b in blocks]),
+            np.array([float(b.high) for b in blocks]),
+            np.array([b.offset for b in blocks]),
+            cost,
+            x,
+            u,
+            over,
+            under,
+            held,
+            rank,
+            trace,
+            basis,
+            based,
+            np.concatenate([b.cuts.ends for b in blocks]),
+            np.concatenate([b.cuts.signs for b in blocks]),
+            first_cut,
+            multiplier,
+            force,
+        )
+        self.count += iterations
+        for i, b in enumerate(blocks):
+            n = order[i]
+            b.x, b.u, b.cuts.force = x[i, :n, :n].copy(), u[i, :n, :n].copy(), force[i, :n, :n].copy()
+            b.over, b.under, b.held = over[i, :n].copy(), under[i, :n].copy(), held[i, :n].copy()
+            b.rank, b.trace, b.basis = int(rank[i]), float(trace[i]), basis[i, :n, : based[i]].copy()
+            b.cuts.multiplier = multiplier[first_cut[i] : first_cut[i + 1]].copy()
 
     def _sums(self, blocks: list[Block], targets: list[np.ndarray]) -> None:
         def work(first: int, last: int) -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from certmix.search.bounds.semidefinite.pools import pools_of
 from certmix.search.bounds.semidefinite.record import MARGIN, Note, Recorder, grain_for
 from certmix.search.bounds.semidefinite.refining import refine, separate
 from certmix.search.bounds.semidefinite.safe import prove
+from certmix.search.bounds.semidefinite.sizes import FEWEST, smallest_size
 from certmix.search.bounds.semidefinite.warm import Warm, cold_start, keep, soft_minimum, warm_start
 from certmix.search.nodes import Nodes
 from certmix.search.threads import Threads
@@ -38,6 +40,7 @@ MOST_PAIRED = 200  # with named components and more super-points, pairs are not 
 HASTE = 2, 0.3  # likewise, for narrower blocks
 ROOT_ROUNDS = 60
 NODE_ROUNDS = 30
+SPLIT_FROM = 250  # groups: with fewer, all sizes stay in one root
 CUT_ROUNDS = 1  # rounds between two searches for cuts
 
 
@@ -66,6 +69,8 @@ class SemidefiniteBound:
         Asked between rounds; told about every bound that the root proves.
     recorder : Recorder, optional
         Writes the proof down.
+    split_from : int
+        From so many groups on the root is split by the smallest size.
     """
 
     def __init__(
@@ -77,8 +82,9 @@ class SemidefiniteBound:
         should_stop: Callable[[], bool] = lambda: False,
         on_root_bound: Callable[[float], None] = lambda bound: None,
         recorder: Recorder | None = None,
+        split_from: int = SPLIT_FROM,
     ) -> None:
-        self.instance, self.recorder = instance, recorder
+        self.instance, self.recorder, self.split_from = instance, recorder, split_from
         self.arrays = instance_arrays(instance)
         # Without a clustering, any split of the groups says where to look for pairs that are apart.
         self.labels = _any_labels(instance) if labels is None else instance.contract(labels)
@@ -86,37 +92,62 @@ class SemidefiniteBound:
         self.threads = threads or Threads(1)
         self.should_stop, self.on_root_bound = should_stop, on_root_bound
         self._roots = IntervalBound(instance).root()
+        self._proved = np.full(len(self._roots), -np.inf)
         self._interrupted = False
         self._local = LocalSearch(instance)
         self._improving = Lock()
 
     def root(self) -> Nodes:
+        """The roots: one for each choice of empty components, some of them split by the smallest size."""
         nodes, N = self._roots, self.instance.n_groups
         apart = np.zeros((N, N), dtype=bool)
         pairs = self.instance.conflicts
         apart[pairs[:, 0], pairs[:, 1]] = apart[pairs[:, 1], pairs[:, 0]] = True
-        count = len(nodes)
-        objects = np.empty((2, count), dtype=object)
-        for i in range(count):
+        roots = []
+        for i in range(len(nodes)):
+            record = -1 if self.recorder is None else self.recorder.add_root(nodes["b"][i])
+            mask = nodes["mask"][i].astype(np.int64)
+            root = {"mask": mask, "a": nodes["a"][i], "b": nodes["b"][i], "record": record}
+            roots += self._by_smallest(root, apart)
+        objects = np.empty((2, len(roots)), dtype=object)
+        for i in range(len(roots)):
             objects[0, i] = apart
+        self._proved = np.full(len(roots), -np.inf)
         return Nodes(
             {
-                "bound": nodes.bound.copy(),
-                "mask": nodes["mask"].astype(np.int64),
-                "a": nodes["a"].copy(),
-                "b": nodes["b"].copy(),
+                "bound": np.full(len(roots), -np.inf),
+                **{name: np.stack([r[name] for r in roots]) for name in ("mask", "a", "b")},
                 "apart": objects[0],
                 "warm": objects[1],
-                "group": np.full(count, -1),
-                "component": np.full(count, -1),
-                "record": np.array(
-                    [-1 if self.recorder is None else self.recorder.add_root(b) for b in nodes["b"]]
-                ),
+                "group": np.full(len(roots), -1),
+                "component": np.full(len(roots), -1),
+                "record": np.array([r["record"] for r in roots]),
+                "root": np.arange(len(roots)),
             }
         )
 
+    def _by_smallest(self, root: dict[str, Any], apart: np.ndarray) -> list[dict[str, Any]]:
+        """Split a large root: a component is much smaller than the incumbent's smallest, or none is."""
+        domain = Domain(root["mask"], root["a"], root["b"], apart)
+        found = None
+        if self.instance.n_groups >= self.split_from:
+            found = smallest_size(domain, self.instance, self.labels, min(FEWEST, self.split_from))
+        if found is None:
+            return [root]
+        alike, size = found
+        children: list[dict[str, Any]] = [
+            {**root, "a": root["a"].copy(), "b": root["b"].copy()} for _ in range(2)
+        ]
+        for child, inside in zip(children, (True, False), strict=True):
+            if inside:
+                child["b"][alike[0]] = size
+            else:
+                child["a"][alike] = size + 1
+            if self.recorder is not None:
+                child["record"] = self.recorder.add_size(root["record"], int(alike[0]), size, inside)
+        return children
+
     def explore(self, nodes: Nodes, cutoff: float) -> Explored:
-        at_root = len(self._roots) == 1 and bool(np.all(nodes["depth"] == 0))
         visits: list[Visit] = [None] * len(nodes)  # type: ignore[list-item]
         alone = len(nodes) == 1
         if self.recorder is not None and math.isfinite(cutoff):
@@ -131,7 +162,7 @@ class SemidefiniteBound:
                     float(nodes.bound[i]),
                     cutoff,
                     self.threads if alone else Threads(1),
-                    at_root,
+                    int(nodes["root"][i]) if nodes["depth"][i] == 0 else -1,
                     None if self.recorder is None else self.recorder.begin(int(nodes["record"][i])),
                 )
 
@@ -146,6 +177,8 @@ class SemidefiniteBound:
         fields = {name: array.copy() for name, array in nodes.fields.items()}
         for i, v in enumerate(visits):
             fields["bound"][i] = max(fields["bound"][i], v.bound)
+            if nodes["depth"][i] == 0:
+                self._proved[nodes["root"][i]] = min(float(fields["bound"][i]), cutoff)
             fields["mask"][i], fields["a"][i], fields["b"][i] = v.domain.mask, v.domain.a, v.domain.b
             fields["apart"][i], fields["warm"][i] = v.domain.apart, v.warm
             fields["group"][i], fields["component"][i] = v.group, v.component
@@ -189,10 +222,13 @@ class SemidefiniteBound:
         bound: float,
         cutoff: float,
         threads: Threads,
-        at_root: bool = False,
+        root: int = -1,
         note: Note | None = None,
     ) -> Visit:
-        """Contract and bound one node until it is closed or stalls; what is used of the proofs goes into the note."""
+        """Contract and bound one node until it is closed or stalls; what is used of the proofs goes into the note.
+
+        ``root`` is the number of the root that it is, -1 for any other node.
+        """
         instance = self.instance
         rounds, history = 0, [bound]
         paired = math.inf  # the gap when pairs were last looked at
@@ -233,15 +269,16 @@ class SemidefiniteBound:
                 draft = None if note is None else note.draft(shape, method, proof)
                 bound = max(bound, proof.bound)
                 history.append(bound)
-                if at_root:
+                if root >= 0:
                     # What was ruled out was compared with the cutoff, so no more than that is proved.
-                    self.on_root_bound(min(bound, cutoff))
+                    self._proved[root] = min(bound, cutoff)
+                    self.on_root_bound(float(self._proved.min()))
                 if bound >= cutoff:
                     if note is not None and draft is not None:
                         note.closed(draft)
                     return Visit(domain, bound, open=False)
                 if not math.isfinite(cutoff):
-                    if self._stalls(history, cutoff, rounds, at_root):
+                    if self._stalls(history, cutoff, rounds, root >= 0):
                         return self._stalled(domain, shape, method, bound, note)
                     continue
                 if note is not None:
@@ -257,7 +294,7 @@ class SemidefiniteBound:
                     paired = cutoff - bound
                     found = find_pairs_apart(domain, shape, method, proof, cutoff, self.labels, threads)
                 if note is not None and draft is not None:
-                    last = self._stalls(history, cutoff, rounds, at_root)
+                    last = self._stalls(history, cutoff, rounds, root >= 0)
                     last &= not np.array_equal(before, domain.mask)
                     names = found > 0 and domain.copy().anchor(instance, self.labels)
                     if not note.kept(draft, domain, shape, method, needed=last or names):
@@ -272,7 +309,7 @@ class SemidefiniteBound:
                     separate(method)
                 if _slow(history, cutoff, *HASTE) and refine(method, cutoff - bound):
                     history = history[-1:]
-                elif self._stalls(history, cutoff, rounds, at_root):
+                elif self._stalls(history, cutoff, rounds, root >= 0):
                     return self._stalled(domain, shape, method, bound, note)
 
     def _stalls(self, history: list[float], cutoff: float, rounds: int, at_root: bool) -> bool:

@@ -127,7 +127,7 @@ def first_blocks(pool: Pool, sizes: np.ndarray) -> list[tuple[int, int]]:
     """Size intervals to begin with: finer around the incumbent's sizes, coarse elsewhere."""
     allowed = np.flatnonzero(pool.sizes)
     low, high = int(allowed[0]), int(allowed[-1])
-    if _linear(pool, low, high):
+    if is_linear(pool, low, high):
         return [(low, high)]
     small, large = float(sizes.min()), float(sizes.max())
     marks = [0.2 * small, 0.5 * small, 0.8 * small, 1.25 * large, 1.7 * large]
@@ -138,7 +138,8 @@ def first_blocks(pool: Pool, sizes: np.ndarray) -> list[tuple[int, int]]:
     return [(a, b - 1) for a, b in itertools.pairwise(edges) if pool.sizes[a:b].any()]
 
 
-def _linear(pool: Pool, low: int, high: int) -> bool:
+def is_linear(pool: Pool, low: int, high: int) -> bool:
+    """Whether the entropy is a line over these sizes, so that one block is as good as many."""
     slope, offset = slope_of(pool, low, high)
     sizes = np.flatnonzero(pool.sizes[low : high + 1]) + low
     bend = np.abs(pool.entropy[sizes] - slope * sizes - offset).max()

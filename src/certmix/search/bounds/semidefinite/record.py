@@ -133,6 +133,9 @@ class Entry:
     group: int = -1
     component: int = -1
     inside: bool = True  # is the group in the component, or in none of those that it stands for
+    size: int = (
+        -1
+    )  # instead of a group: has the component at most this size, or none of those that it stands for
     empty: tuple[int, ...] = ()  # components without samples: of a root
     steps: list[Step] = field(default_factory=list)
     best: Step | None = None  # the proof of the node's bound while it is open
@@ -156,6 +159,11 @@ class Recorder:
     def add(self, parent: int, group: int, component: int, inside: bool) -> int:
         """A new node; returns its number."""
         self.entries.append(Entry(parent, group, component, inside, best=self.entries[parent].best))
+        return len(self.entries) - 1
+
+    def add_size(self, parent: int, component: int, size: int, inside: bool) -> int:
+        """A new node by a decision about sizes; returns its number."""
+        self.entries.append(Entry(parent, component=component, inside=inside, size=size))
         return len(self.entries) - 1
 
     def add_root(self, largest: np.ndarray) -> int:

@@ -1,0 +1,37 @@
+"""Where a root is split by the size of its smallest component."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from certmix.presolve.instance import Instance
+from certmix.search.bounds.semidefinite.contraction import Domain, contract
+from certmix.search.bounds.semidefinite.pools import is_linear, pools_of
+
+SMALLER = 0.5  # of the incumbent's smallest cluster
+FEWEST = 10  # samples
+
+
+def smallest_size(
+    domain: Domain, instance: Instance, labels: np.ndarray, fewest: int
+) -> tuple[np.ndarray, int] | None:
+    """Exchangeable components and a size: one of them has at most that many samples, or none has.
+
+    The first is far from optimal as a rule, and soon closed. But as long as both are in one node, the multipliers have
+    to hold for very small clusters too, which are many, and hardly a pair of groups can be shown to be apart. None
+    where a split is not worth it: components that all differ, an incumbent with a very small cluster, an entropy that
+    is a line, so that sizes do not matter.
+    """
+    alike = max(domain.untouched(instance), key=len)
+    if len(alike) < 2:
+        return None
+    held = np.bincount(labels, weights=instance.weight, minlength=instance.n_components)
+    size = int(SMALLER * held[alike].min())
+    low, high = int(domain.a[alike[0]]), int(domain.b[alike[0]])
+    if size < max(low, fewest) or size >= high:
+        return None
+    pools = pools_of(domain, contract(domain, instance), instance)
+    pool = next(p for p in pools if alike[0] in p.components)
+    if not pool.sizes.any() or is_linear(pool, low, high):
+        return None
+    return alike, size
