@@ -133,6 +133,9 @@ class Result:
         if self.certificate is None:
             raise ValueError("there is no certificate to check: ask for one with certificate=True")
         verdict = verify(self.certificate, data)
+        if self.certificate.infeasible:
+            proved = verdict.verified and self.status is Status.INFEASIBLE
+            return replace(self, certificate_level="verified" if proved else self.certificate_level), verdict
         same = np.array_equal(self.certificate.arrays["incumbent/labels"], np.asarray(self.labels))
         slack = 1e-9 * max(1.0, abs(self.lower_bound))
         enough = verdict.bound >= self.lower_bound - slack or (

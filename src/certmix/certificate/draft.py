@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from certmix._version import __version__
-from certmix.certificate.format import FORMAT, VERSION, Certificate
+from certmix.certificate.format import FORMAT, VERSION, WITH_CLAIM, Certificate
 from certmix.certificate.statement import state
 from certmix.problem import Problem
 from certmix.result import Result
@@ -51,28 +51,38 @@ class Draft:
         assert result.labels is not None
         assert result.means is not None
         assert result.weights is not None
+        smallest = np.int8 if problem.n_components < 127 else np.int32
+        incumbent = {
+            "incumbent/labels": result.labels.astype(smallest),
+            "incumbent/means": np.asarray(result.means, dtype=np.float64),
+            "incumbent/weights": np.asarray(result.weights, dtype=np.float64),
+        }
+        claim = {"version": VERSION, "objective": float(result.objective), "bound": float(bound)}
+        return self._finished(problem, result, claim, incumbent)
+
+    def refutation(self, problem: Problem, result: Result) -> Certificate:
+        """The finished certificate of a tree in which nothing feasible is left."""
+        claim = {"version": WITH_CLAIM, "claim": "infeasible", "objective": None, "bound": None}
+        return self._finished(problem, result, claim, {})
+
+    def _finished(
+        self, problem: Problem, result: Result, claim: dict[str, Any], arrays: dict[str, np.ndarray]
+    ) -> Certificate:
         statement = state(problem)
         tolerances = {"relative": result.tolerances.relative, "absolute": result.tolerances.absolute}
         document = {
             "format": FORMAT,
-            "version": VERSION,
+            **claim,
             "made_by": f"certmix {__version__}, engine {result.engine}",
-            "objective": float(result.objective),
-            "bound": float(bound),
             "tolerances": tolerances,
             "component_names": list(problem.component_names),
             "digests": {"statement": digest(statement), "data": data_digest(problem.data)},
             "steps": self.steps,
             "statement": statement,
         }
-        smallest = np.int8 if problem.n_components < 127 else np.int32
-        arrays = {
-            "incumbent/labels": result.labels.astype(smallest),
-            "incumbent/means": np.asarray(result.means, dtype=np.float64),
-            "incumbent/weights": np.asarray(result.weights, dtype=np.float64),
+        nodes: dict[str, np.ndarray] = {
             "tree/parent": np.array(self._parent, dtype=np.int32),
             "tree/kind": np.array(self._kind, dtype=np.int8),
             "tree/args": np.array(self._args, dtype=np.int32),
-            **self.arrays,
         }
-        return Certificate(document, arrays)
+        return Certificate(document, {**arrays, **nodes, **self.arrays})

@@ -12,6 +12,7 @@ from typing import Any
 from certmix.certificate.conflicts import Conflicts
 from certmix.certificate.draft import Draft
 from certmix.certificate.format import Certificate
+from certmix.certificate.infeasible import in_conflict, refute
 from certmix.certificate.lagrangian import LagrangianProver, Unproved
 from certmix.certificate.statement import state
 from certmix.presolve.instance import Instance
@@ -59,7 +60,8 @@ def make(
     Unproved
         With the reason why there is none.
     """
-    if result.labels is None or not math.isfinite(result.lower_bound):
+    infeasible = result.status is Status.INFEASIBLE
+    if not infeasible and (result.labels is None or not math.isfinite(result.lower_bound)):
         raise Unproved("there is no clustering with a lower bound")
     if result.certificate_level.startswith("attested"):
         raise Unproved(f"its bound is {result.certificate_level}")
@@ -69,6 +71,8 @@ def make(
         root = build(statement.read(json.loads(json.dumps(state(problem)))), problem.data)
     except Rejected as error:
         raise Unproved(f"the checker does not take the problem: {error}") from None
+    if infeasible:
+        return _infeasible(problem, result, root, lambda: time.perf_counter() > end or should_stop())
     domain = Domain.of(root)
     domain.propagate(root)
     nothing = Evidence({}, {})
@@ -81,6 +85,20 @@ def make(
 
         return recorded(problem, result, record)
     return _anew(problem, result, record, root, threads, end, should_stop)
+
+
+def _infeasible(problem: Problem, result: Result, root: Root, late: Callable[[], bool]) -> Certificate:
+    """A tree in which nothing feasible is left, checked."""
+    draft = Draft()
+    refute(root, draft, in_conflict(problem, root), late)
+    return _convincing(draft.refutation(problem, result), problem)
+
+
+def _convincing(certificate: Certificate, problem: Problem) -> Certificate:
+    verdict = check(certificate.document, certificate.arrays, problem.data)
+    if not verdict.verified:
+        raise Unproved(f"the checker does not accept it ({verdict.sentence.rstrip('.')})")
+    return certificate
 
 
 def _simple(problem: Problem, result: Result, kind: str, bound: float) -> Certificate:
@@ -131,11 +149,7 @@ def _anew(
 
         own = None if conflicting else record
         found, checking = _lagrangian(problem, result, own, root, instance, threads, late)
-        if checking <= CHECK_SHARE * seconds:
-            verdict = check(found.document, found.arrays, problem.data)
-            if not verdict.verified:
-                raise Unproved(f"the checker does not accept it ({verdict.sentence.rstrip('.')})")
-        return found
+        return _convincing(found, problem) if checking <= CHECK_SHARE * seconds else found
 
     def by_search(seconds: float) -> Certificate:
         return searched(problem, result, seconds, threads)
