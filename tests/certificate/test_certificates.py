@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -170,6 +171,18 @@ def test_files_come_back_as_they_were(tmp_path: Path) -> None:
     assert certmix.verify(str(tmp_path), "iris1d").verified
     np.save(tmp_path / "data.npy", problem.data)
     assert certmix.verify(path, tmp_path / "data.npy").verified
+
+
+def test_packing_is_quick_compression_and_repeatable() -> None:
+    """The archive is an ordinary NPZ file, compressed, and the same bytes every time."""
+    arrays = {"a/b": np.zeros((300, 50)), "c": np.arange(7, dtype=np.int8), "empty": np.zeros(0)}
+    content = Certificate({}, arrays).packed()
+    assert content == Certificate({}, arrays).packed()
+    assert len(content) < 0.05 * arrays["a/b"].nbytes
+    with np.load(io.BytesIO(content), allow_pickle=False) as again:
+        assert {name: again[name].tolist() for name in again.files} == {
+            k: v.tolist() for k, v in arrays.items()
+        }
 
 
 @pytest.mark.parametrize("damage", ["cut", "text", "version", "format", "digest", "gone", "pickle", "list"])

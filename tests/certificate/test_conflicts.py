@@ -24,7 +24,10 @@ def entangled(seed: int, n: int, K: int, links: int, spread: float = 1.5) -> Pro
     rng = np.random.default_rng([seed, 40])
     labels = np.arange(n) % K
     data = rng.normal(scale=spread, size=(K, 2))[labels] + rng.normal(size=(n, 2))
-    rules: list[CannotLink | MinimumSize | MaximumSize] = [MinimumSize(n // (2 * K)), MaximumSize(n - n // (2 * K))]
+    rules: list[CannotLink | MinimumSize | MaximumSize] = [
+        MinimumSize(n // (2 * K)),
+        MaximumSize(n - n // (2 * K)),
+    ]
     while len(rules) < links + 2:
         i, j = (int(x) for x in rng.choice(n, 2, replace=False))
         if labels[i] != labels[j]:
@@ -44,7 +47,7 @@ def verdict_on(problem: Problem, result: Result) -> tuple[set[str], int, Verdict
 def test_branching_on_broken_conflicts_proves_the_optimum(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """Multipliers of the problem without conflicts, and a tree over those that a cheap clustering breaks."""
     monkeypatch.setattr(prove, "MOST_DENSE", 0)
-    problem = entangled(seed, 60, 2, 14)
+    problem = entangled(seed, 40, 2, 12)
     result = certmix.solve(problem, "interval")
     kinds, nodes, verdict = verdict_on(problem, result)
     assert verdict.verified, verdict.sentence
