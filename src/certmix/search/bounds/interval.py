@@ -96,7 +96,7 @@ class IntervalBound:
         for i in np.flatnonzero(state == DECIDED).tolist():
             labels = self._labels(mask[i])
             found.append(labels)
-            f["bound"][i] = max(f["bound"][i], self._exact(labels))
+            f["bound"][i] = max(f["bound"][i], self.leaf_value(labels))
         return Explored(Nodes(f), state == OPEN, found)
 
     def branch(self, explored: Explored) -> Nodes:
@@ -124,7 +124,7 @@ class IntervalBound:
     def _labels(self, mask: np.ndarray) -> np.ndarray:
         return self.instance.expand(np.round(np.log2(mask.astype(np.float64))).astype(np.int64))
 
-    def _exact(self, labels: np.ndarray) -> float:
+    def leaf_value(self, labels: np.ndarray) -> float:
         """The bound of a decided node."""
         # Exchange arguments compare costs of the instance, so what they left out may be better by its error.
         exchanged = 2.0 * self.instance.error if self.arrays.movable.any() else 0.0

@@ -24,6 +24,7 @@ from certmix.search.bounds.semidefinite.fixing import (
     find_pairs_apart,
     margins,
 )
+from certmix.search.bounds.semidefinite.geometry import Geometry
 from certmix.search.bounds.semidefinite.pools import pools_of
 from certmix.search.bounds.semidefinite.record import MARGIN, Note, Recorder, grain_for
 from certmix.search.bounds.semidefinite.refining import refine, separate
@@ -94,6 +95,8 @@ class SemidefiniteBound:
         self._roots = IntervalBound(instance).root()
         self._proved = np.full(len(self._roots), -np.inf)
         self._interrupted = False
+        # A checker of the record knows nothing of exchange arguments.
+        self._geometry = Geometry(instance) if recorder is None else None
         self._local = LocalSearch(instance)
         self._improving = Lock()
 
@@ -237,9 +240,21 @@ class SemidefiniteBound:
                 return Visit(domain, math.inf, open=False)
             if self._anchored(domain, note):
                 continue
+            if self._geometry is not None:
+                wide = domain.mask.copy()
+                proved, only = self._geometry.narrow(domain, cutoff)
+                if only is not None or proved >= cutoff:
+                    return Visit(domain, max(bound, proved), open=False, found=only)
+                bound = max(bound, proved)
+                if not np.array_equal(wide, domain.mask):
+                    continue
             where = domain.decided()
             if np.all(where >= 0):
-                value = exact_value(instance.problem, instance.expand(where))
+                labels = instance.expand(where)
+                if self._geometry is None:
+                    value = exact_value(instance.problem, labels)
+                else:
+                    value = self._geometry.leaf_value(labels)
                 return Visit(domain, value, open=False, found=where)
             shape = contract(domain, instance)
             pools = pools_of(domain, shape, instance)

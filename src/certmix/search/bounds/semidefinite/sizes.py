@@ -22,7 +22,7 @@ def smallest_size(
     where a split is not worth it: components that all differ, an incumbent with a very small cluster, an entropy that
     is a line, so that sizes do not matter.
     """
-    alike = max(domain.untouched(instance), key=len)
+    alike = max(domain.untouched(instance), key=len, default=np.zeros(0, dtype=np.int64))
     if len(alike) < 2:
         return None
     held = np.bincount(labels, weights=instance.weight, minlength=instance.n_components)
