@@ -39,7 +39,10 @@ def choose(problem: Problem, options: Options) -> tuple[str, str]:
         return "dual", f"its bounds are strong in {d} dimension{'s' if d > 1 else ''}"
     too_much = why_not(engine("sdp"), problem)
     if too_much is None:
-        return "sdp", f"its bound does not depend on the number of dimensions, here {d}"
+        return (
+            "sdp",
+            f"its bound does not depend on the number of dimensions, here {d}; interval narrows its nodes",
+        )
     if options.time_limit is not None or options.node_limit is not None:
         return (
             "dual",
