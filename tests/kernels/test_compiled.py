@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,6 +36,15 @@ def test_a_changed_callee_has_another_cache(copied: Path) -> None:
     before = compiled._directory("pricing"), compiled._directory("flow")
     with (copied / "propagation.py").open("a") as file:
         file.write("# changed\n")
+    compiled._directory.cache_clear()
+    assert compiled._directory("pricing") != before[0]
+    assert compiled._directory("flow") == before[1]
+
+
+def test_installations_of_different_dates_do_not_share(copied: Path) -> None:
+    """Numba's index goes by the date of the file, so the same text of another date needs a directory of its own."""
+    before = compiled._directory("pricing"), compiled._directory("flow")
+    os.utime(copied / "pricing.py", ns=(1, 1))
     compiled._directory.cache_clear()
     assert compiled._directory("pricing") != before[0]
     assert compiled._directory("flow") == before[1]

@@ -2,9 +2,9 @@
 
 Numba's cache on disk notices when the file of a function changes, but not when a function that it calls, in another
 file, does: it would go on running the old code. A stale bound is a wrong bound, so the cache of every module here
-lives in a directory named after the text of the module and of all kernels that it imports; and after the place where
-they are installed, because Numba's index goes by the dates of files: two installations that shared a directory would
-write over each other's code.
+lives in a directory named after the text of the module and of all kernels that it imports; and after the module's
+date, because Numba's index goes by that: two installations of different dates that shared a directory would write over
+each other's code while it is in use.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 @cache
 def _directory(module: str) -> str:
     """Where a module's compiled functions are kept; empty (numba's own choice) when it cannot be made."""
-    digest = hashlib.sha256(f"{numba.__version__} {_HERE.resolve()}".encode())
+    date = (_HERE / f"{module}.py").stat().st_mtime_ns
+    digest = hashlib.sha256(f"{numba.__version__} {date}".encode())
     for name in sorted(_ingredients(module)):
         digest.update(name.encode() + (_HERE / f"{name}.py").read_bytes())
     base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
