@@ -75,11 +75,16 @@ def case(name: str) -> Case:
     with pytest.MonkeyPatch.context() as patch:
         if name == "sdp":  # not so small that it would be enumerated
             patch.setattr("certmix.certificate.prove.MOST", 0)
+        else:  # if not by a recomputation, then by multipliers
+            patch.setattr("certmix.certificate.prove.MOST_DENSE", 0)
         result = certmix.solve(problem, "sdp" if name == "sdp" else "auto", gap=1e-7, certificate=True)
     certificate = result.certificate
     if name == "branching":
         certificate = branched(problem, result)
     assert certificate is not None
+    if name == "pairs":  # let every step know the two conflicts, whether its maker used them or not
+        more = {f"{s['arrays']}pairs": np.array([[0, 1], [2, 3]]) for s in certificate.document["steps"]}
+        certificate = Certificate(certificate.document, {**certificate.arrays, **more})
     assert check(certificate.document, certificate.arrays, problem.data).verified
     return Case(problem, certificate, result.objective)
 
@@ -95,6 +100,7 @@ def branched(problem: Problem, result: certmix.Result) -> Certificate:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(prove, "MOST", 0)
+        patch.setattr(prove, "MOST_DENSE", 0)
         patch.setattr(maker, "FEW_CLUSTERINGS", 100)
         patch.setattr(maker.LagrangianProver, "_trees", reluctant)
         found = make(problem, result)

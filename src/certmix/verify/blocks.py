@@ -15,22 +15,21 @@ x' sym((a / r) r') x. For sizes in [l, u] and numbers over, under, cut >= 0 thes
     cut (Z_ij - Z_ii),  cut (Z_ij + Z_ik - Z_ii - Z_jk)                                 with Z_st = X_st / (r_s r_t)
     cut (Z_jj - Z_aj)                                                     where a is in the cluster anyway
 
-(Z is 1/m on S x S). So with S the matrix of the cost plus all these less T and less a matrix N, at any slope beta,
+(Z is 1/m on S x S). So with M the matrix of the cost plus all these less T and less a matrix N, at any slope beta,
 
-    cost(S) - T(S)  >=  lambda_min(S) + x' N x + entropy[m] - beta m,
+    cost(S) - T(S)  >=  lambda_min(M) + x' N x + entropy[m] - beta m,
 
 and x' N x >= 0 when N >= 0 wherever two points may be together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from certmix.verify.evidence import Rejected
-from certmix.verify.rounding import UNIT, cholesky_loss, gamma
+from certmix.verify.rounding import UNIT, Array, cholesky_loss, gamma
 
 CHUNK = 2_000_000  # numbers that are sorted at a time
 
@@ -39,16 +38,16 @@ CHUNK = 2_000_000  # numbers that are sorted at a time
 class Pool:
     """Components with one cost function, and the P points that may be in them."""
 
-    components: np.ndarray
-    points: np.ndarray  # (P,), ascending
-    weight: np.ndarray  # (P,), samples of each
-    root: np.ndarray  # (P,), its square root
-    linear: np.ndarray  # (P,)
-    vector: np.ndarray  # (P, d)
-    size: np.ndarray  # (P, d), the sum of absolute values in ``vector``
-    gamma: np.ndarray  # (d,)
-    apart: np.ndarray  # (P, P) bool
-    anchors: np.ndarray  # (P,) bool, points that are surely in the (only) component
+    components: Array
+    points: Array  # (P,), ascending
+    weight: Array  # (P,), samples of each
+    root: Array  # (P,), its square root
+    linear: Array  # (P,)
+    vector: Array  # (P, d)
+    size: Array  # (P, d), the sum of absolute values in ``vector``
+    gamma: Array  # (d,)
+    apart: Array  # (P, P) bool
+    anchors: Array  # (P,) bool, points that are surely in the (only) component
     terms: int  # how many groups a point holds at most
 
 
@@ -60,12 +59,12 @@ class Block:
     high: int
     slope: float
     level: float
-    T: np.ndarray
-    over: np.ndarray
-    under: np.ndarray
-    cuts: np.ndarray  # (c, 3)
-    multiplier: np.ndarray  # (c,)
-    N: np.ndarray  # (P, P)
+    T: Array
+    over: Array
+    under: Array
+    cuts: Array  # (c, 3)
+    multiplier: Array  # (c,)
+    N: Array  # (P, P)
 
 
 def proved_level(pool: Pool, block: Block) -> float:
@@ -81,65 +80,55 @@ def proved_level(pool: Pool, block: Block) -> float:
         diagonal = np.diag(matrix) - block.level
         matrix[np.diag_indices(P)] = diagonal
         error = gamma(terms) * float(size.sum(axis=1).max()) * (1.0 + gamma(P))
-    if not (np.isfinite(matrix).all() and np.isfinite(error) and (diagonal > 0.0).all()):
-        raise Rejected("a reduced matrix is not positive definite at the level that is claimed")
+    fine = np.isfinite(matrix).all() and np.isfinite(error) and (diagonal > 0.0).all()
     try:
-        factor = np.linalg.cholesky(matrix)
+        fine = fine and np.isfinite(np.linalg.cholesky(matrix)).all()
     except np.linalg.LinAlgError:
-        raise Rejected("a reduced matrix is not positive definite at the level that is claimed") from None
-    if not np.isfinite(factor).all():
-        raise Rejected("a reduced matrix has no factorisation")
-    lost = cholesky_loss(P, float(diagonal.sum()))
-    lost += error + 4.0 * UNIT * (float(diagonal.max()) + abs(block.level))
-    return block.level - 1.01 * lost
+        fine = False
+    if not fine:
+        raise Rejected("a reduced matrix is not positive definite at the level that is claimed")
+    lost = cholesky_loss(P, float(diagonal.sum())) + error
+    return block.level - 1.01 * (lost + 4.0 * UNIT * (float(diagonal.max()) + abs(block.level)))
 
 
-def _reduced(pool: Pool, b: Block) -> tuple[np.ndarray, np.ndarray, int]:
+def _reduced(pool: Pool, b: Block) -> tuple[Array, Array, int]:
     """The reduced matrix, the sum of absolute values of its terms, and how many rounded operations an entry took."""
-    r, P = pool.root, len(pool.root)
+    r, d = pool.root, pool.vector.shape[1]
     scale = np.sqrt(b.high / (b.high + pool.gamma)) / r[:, None]
     spread, largest = pool.vector * scale, pool.size * scale
     force = (pool.linear - b.T) / r + (b.slope + b.over - b.under) * r
     weight = (pool.linear + np.abs(b.T)) / r + (abs(b.slope) + b.over + b.under) * r
     cut, cut_size, most = _cut_matrix(b, r)
     matrix = -0.5 * (spread @ spread.T) + 0.5 * (np.outer(force, r) + np.outer(r, force)) + cut - b.N
-    size = (
-        0.5 * (largest @ largest.T)
-        + 0.5 * (np.outer(weight, r) + np.outer(r, weight))
-        + cut_size
-        + np.abs(b.N)
-    )
-    matrix[np.diag_indices(P)] += b.under * b.low - b.over * b.high
-    size[np.diag_indices(P)] += b.under * b.low + b.over * b.high
-    return matrix, size, 2 * pool.terms + pool.vector.shape[1] + most + 64
+    size = 0.5 * (largest @ largest.T) + 0.5 * (np.outer(weight, r) + np.outer(r, weight)) + cut_size
+    size += np.abs(b.N)
+    matrix[np.diag_indices(len(r))] += b.under * b.low - b.over * b.high
+    size[np.diag_indices(len(r))] += b.under * b.low + b.over * b.high
+    return matrix, size, 2 * pool.terms + d + most + 64
 
 
-def _cut_matrix(b: Block, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+def _cut_matrix(b: Block, r: Array) -> tuple[Array, Array, int]:
     """All cuts times their multipliers, the sum of absolute values, and the largest number of terms in an entry."""
     P = len(r)
     i, j, k = b.cuts.T
-    pair, anchor = k == -1, k == -2
-    triangle = ~(pair | anchor)
-    t = np.where(triangle, k, 0)
+    anchor, triangle = k == -2, k >= 0
+    every, t = np.ones(len(k), dtype=bool), np.where(triangle, k, 0)
     # (row, column, sign) of up to four entries: Z_ij - Z_ii [+ Z_ik - Z_jk]; for an anchor Z_jj - Z_ij.
     entries = [
-        (np.where(anchor, j, i), j, 1.0, slice(None)),
-        (i, np.where(anchor, j, i), -1.0, slice(None)),
+        (np.where(anchor, j, i), j, 1.0, every),
+        (i, np.where(anchor, j, i), -1.0, every),
         (i, t, 1.0, triangle),
         (j, t, -1.0, triangle),
     ]
     place = np.concatenate([(s * P + e)[use] for s, e, _, use in entries])
     value = np.concatenate([(0.5 * b.multiplier / (r[s] * r[e]))[use] for s, e, _, use in entries])
-    sign = np.concatenate([np.full(len(s[use]), float(g)) for s, _, g, use in entries])
+    sign = np.concatenate([np.full(use.sum(), sign) for _, _, sign, use in entries])
     half = np.bincount(place, weights=sign * value, minlength=P * P).reshape(P, P)
     size = np.bincount(place, weights=value, minlength=P * P).reshape(P, P)
-    most = int(np.bincount(place, minlength=1).max()) if len(place) else 0
-    return half + half.T, size + size.T, 2 * most
+    return half + half.T, size + size.T, 2 * int(np.bincount(place, minlength=1).max())
 
 
-def hopeless(
-    pool: Pool, block: Block, i: np.ndarray, j: np.ndarray, price: np.ndarray, live: np.ndarray, target: float
-) -> np.ndarray:
+def hopeless(pool: Pool, block: Block, i: Array, j: Array, price: Array, live: Array, target: float) -> Array:
     """For pairs of points (j = -1: i alone): no cluster of a live size in this block holds them below the target.
 
     With ``R_st = r_s r_t N_st`` a cluster S of m samples that holds i and j pays, on top of the price of its size,
@@ -148,7 +137,7 @@ def hopeless(
 
     and the others are points that are apart from neither, with m samples together: no cheaper than the cheapest
     fractional choice, by cost per sample. A point that is in the cluster anyway is among the others. All terms are
-    nonnegative, so the computed sums err by gamma(P + 16) of themselves.
+    nonnegative, so the computed sums of n terms err by gamma(n + 16) of themselves.
 
     Parameters
     ----------
@@ -156,29 +145,18 @@ def hopeless(
     live : the sizes in the block that have to be looked at
     """
     R = np.outer(pool.root, pool.root) * np.where(pool.apart, 0.0, block.N)
-    out = np.empty(len(i), dtype=bool)
-    step = max(1, CHUNK // len(R))
-    for first in range(0, len(i), step):
-        part = slice(first, first + step)
-        out[part] = _hopeless(pool, R, i[part], j[part], price, live, target)
-    return out
+    step = max(1, CHUNK // int(pool.weight.sum()))
+    parts = [slice(first, first + step) for first in range(0, len(i), step)]
+    found = [_hopeless(pool, R, i[part], j[part], price, live, target) for part in parts]
+    return np.concatenate([np.zeros(0, dtype=bool), *found])
 
 
-def _hopeless(
-    pool: Pool,
-    R: np.ndarray,
-    i: np.ndarray,
-    j: np.ndarray,
-    price: np.ndarray,
-    live: np.ndarray,
-    target: float,
-) -> np.ndarray:
-    rows, P, w = np.arange(len(i)), len(R), pool.weight
+def _hopeless(pool: Pool, R: Array, i: Array, j: Array, price: Array, live: Array, target: float) -> Array:
+    rows, w = np.arange(len(i)), pool.weight
     anchor = int(np.argmax(pool.anchors * w)) if pool.anchors.any() else -1
-    alone = j < 0
     if anchor >= 0:  # whoever is in the cluster is together with its anchor
-        j = np.where(alone & (i != anchor), anchor, j)
-        alone = j < 0
+        j = np.where((j < 0) & (i != anchor), anchor, j)
+    alone = j < 0
     other = np.where(alone, i, j)
     cost = R[i] + np.where(alone, 0.0, 1.0)[:, None] * R[other]
     banned = pool.apart[i] | pool.apart[other]
@@ -192,48 +170,15 @@ def _hopeless(
         paid = paid + np.where(third, cost[:, anchor], 0.0)
         start = start + np.where(third, w[anchor], 0)
         banned[:, anchor] = True
-    ratio = np.where(banned, np.inf, cost / w)
-    others = np.arange(P) != anchor
-    filling = _fill_unit(ratio) if (w[others] == 1).all() else _fill(ratio, w)
-    safe = 1.0 - gamma(P + 16)
+    # The others sample by sample, the cheapest first: what so many of them cost together.
+    each = np.repeat(np.where(banned, np.inf, cost / w), np.where(np.arange(len(w)) == anchor, 0, w), axis=1)
+    total = np.cumsum(np.sort(each, axis=1), axis=1)
+    most, safe = total.shape[1], 1.0 - gamma(total.shape[1] + 16)
     out = np.ones(len(i), dtype=bool)
     for m in live.tolist():
         need = m - start
-        gain = 2.0 / m * (paid + filling(np.maximum(need, 0))) * safe
-        enough = (
-            price[m] + gain - 4.0 * UNIT * (abs(price[m]) + np.where(np.isinf(gain), 0.0, gain)) >= target
-        )
-        out &= enough | (need < 0)
+        fill = total[rows, np.clip(need - 1, 0, most - 1)] if most else np.full(len(i), np.inf)
+        gain = 2.0 / m * (paid + np.where(need <= 0, 0.0, np.where(need > most, np.inf, fill))) * safe
+        rounding = 4.0 * UNIT * (abs(price[m]) + np.where(np.isinf(gain), 0.0, gain))
+        out &= (price[m] + gain - rounding >= target) | (need < 0)
     return np.asarray(out | impossible)
-
-
-def _fill_unit(ratio: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """The cost of the cheapest so many points of one sample each, per row."""
-    total = np.cumsum(np.sort(ratio, axis=1), axis=1)
-    rows, P = np.arange(len(ratio)), ratio.shape[1]
-
-    def cost(need: np.ndarray) -> np.ndarray:
-        found = total[rows, np.clip(need - 1, 0, P - 1)]
-        return np.where(need == 0, 0.0, np.where(need > P, np.inf, found))
-
-    return cost
-
-
-def _fill(ratio: np.ndarray, weight: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """The cost of the cheapest so many samples in points of several, the last one taken in part, per row."""
-    order = np.argsort(ratio, axis=1)
-    ratio = np.take_along_axis(ratio, order, axis=1)
-    w = weight[order]
-    rows, P = np.arange(len(ratio)), ratio.shape[1]
-    zero = np.zeros((len(ratio), 1))
-    filled = np.concatenate([zero, np.cumsum(w, axis=1)], axis=1)
-    total = np.concatenate([zero, np.cumsum(ratio * w, axis=1)], axis=1)
-
-    def cost(need: np.ndarray) -> np.ndarray:
-        full = (filled[:, 1:] < need[:, None]).sum(axis=1)  # points taken whole
-        at = np.minimum(full, P - 1)
-        with np.errstate(invalid="ignore"):
-            part = total[rows, at] + ratio[rows, at] * (need - filled[rows, at])
-        return np.where(need == 0, 0.0, np.where(full == P, np.inf, part))
-
-    return cost

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,10 @@ from certmix.verify.dynamic import dynamic
 from certmix.verify.enumeration import enumerate_all
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.lagrangian import lagrangian
-from certmix.verify.root import build
+from certmix.verify.root import Root
 from certmix.verify.semidefinite import name, semidefinite
-from certmix.verify.tree import Step, Walked, walk
+from certmix.verify.tree import Step, walk
 
-BOUND, INFEASIBLE = "bound", "infeasible"
 STEPS: dict[str, Step] = {
     "lagrangian": lagrangian,
     "enumerate": enumerate_all,
@@ -68,27 +67,18 @@ def check(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: n
     start = time.perf_counter()
     try:
         with np.errstate(all="ignore"):  # what is not a number is dealt with where it can occur
-            value, bound, walked = _check(document, arrays, np.ascontiguousarray(data, dtype=np.float64))
+            verdict = _check(document, arrays, np.ascontiguousarray(data, dtype=np.float64))
     except Rejected as error:
-        return Verdict(False, "rejected", f"Rejected: {error}.", seconds=time.perf_counter() - start)
+        verdict = Verdict(False, "rejected", f"Rejected: {error}.")
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         # Whatever the certificate made go wrong, it is not verified.
         why = f"it cannot be followed ({type(error).__name__}: {error})"
-        return Verdict(False, "rejected", f"Rejected: {why}.", seconds=time.perf_counter() - start)
-    sentence = "Verified: no clustering meets the constraints."
-    if bound < math.inf:
-        sentence = (
-            f"Verified: the clustering has objective {value:.10g} and no clustering is better than {bound:.10g}, "
-            f"so it is within {max(0.0, value - bound):.3g} nats of the optimum."
-        )
-    seconds = time.perf_counter() - start
-    return Verdict(True, "verified", sentence, bound, value, seconds, walked.nodes, walked.leaves)
+        verdict = Verdict(False, "rejected", f"Rejected: {why}.")
+    return replace(verdict, seconds=time.perf_counter() - start)
 
 
-def _check(
-    document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: np.ndarray
-) -> tuple[float, float, Walked]:
-    claim = _claim(document)
+def _check(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: np.ndarray) -> Verdict:
+    infeasible = _claims_infeasible(document)
     digests, entries = document.get("digests"), document.get("steps")
     if not isinstance(digests, Mapping) or not isinstance(entries, list):
         raise Rejected("it lacks digests or steps")
@@ -101,15 +91,16 @@ def _check(
         raise Rejected(f"the data have shape {data.shape}, the certificate is about {stated.n} x {stated.d}")
     if digests.get("data") != statement.data_digest(data):
         raise Rejected("the data are not those that were certified (their digest differs)")
-    evidence = Evidence({}, arrays)
-    root = build(stated, data)
-    if claim == INFEASIBLE:
+    root, evidence = Root(stated, data), Evidence({}, arrays)
+    if infeasible:
         if document.get("objective", 0) is not None or document.get("bound", 0) is not None:
             raise Rejected("a claim of infeasibility has no objective and no bound: they must be null")
         if any(array.startswith("incumbent/") for array in arrays):
             raise Rejected("a claim of infeasibility comes with a clustering")
         steps = {kind: STEPS[kind] for kind in COMBINATORIAL}
-        return math.inf, math.inf, walk(root, evidence, entries, math.inf, steps, enumerate_all)
+        walked = walk(root, evidence, entries, math.inf, steps, enumerate_all)
+        sentence = "Verified: no clustering meets the constraints."
+        return Verdict(True, "verified", sentence, math.inf, nodes=walked.nodes, leaves=walked.leaves)
     objective, bound = (_number(document, name) for name in ("objective", "bound"))
     value, error = incumbent.value(stated, data, evidence)
     if not abs(value - objective) <= error + 1e-10 * max(1.0, abs(value)):
@@ -117,17 +108,22 @@ def _check(
     most = math.nextafter(value + error, math.inf)
     if bound > max(most, objective):
         raise Rejected(f"its bound {bound!r} lies above the objective {most!r} of its own clustering")
-    return most, bound, walk(root, evidence, entries, bound, STEPS, enumerate_all)
+    walked = walk(root, evidence, entries, bound, STEPS, enumerate_all)
+    sentence = (
+        f"Verified: the clustering has objective {most:.10g} and no clustering is better than {bound:.10g}, "
+        f"so it is within {max(0.0, most - bound):.3g} nats of the optimum."
+    )
+    return Verdict(True, "verified", sentence, bound, most, nodes=walked.nodes, leaves=walked.leaves)
 
 
-def _claim(document: Mapping[str, Any]) -> str:
-    """What the certificate claims: version 1 always claims a bound, version 2 says what it claims."""
+def _claims_infeasible(document: Mapping[str, Any]) -> bool:
+    """Whether the claim is infeasibility: version 1 always claims a bound, version 2 says what it claims."""
     version, claim = document.get("version"), document.get("claim")
     if document.get("format") == "certmix-certificate" and not isinstance(version, bool):
         if version == 1 and "claim" not in document:
-            return BOUND
-        if version == 2 and claim in (BOUND, INFEASIBLE):
-            return str(claim)
+            return False
+        if version == 2 and claim in ("bound", "infeasible"):
+            return bool(claim == "infeasible")
     raise Rejected("it is not a certificate of a version and claim that this checker knows")
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from certmix.verify.root import Root
+from certmix.verify.rounding import Array
 
 
 @dataclass
@@ -17,16 +18,15 @@ class Domain:
     ----------
     allowed : (N, K) bool, the components that a group may take
     low, high : (K,), smallest and largest number of samples in a component
-    apart : (N, N) bool, pairs of groups that do not share a component; None until a step has found such pairs
-        beyond the conflicts of the problem
-    sizes : (K, n + 1) bool, the sizes that no step has excluded; None until a step excludes some
+    apart : (N, N) bool, pairs of groups that do not share a component; None stands for the conflicts of the problem
+    sizes : (K, n + 1) bool, the sizes that no step has excluded; None stands for all
     """
 
-    allowed: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    apart: np.ndarray | None = None
-    sizes: np.ndarray | None = None
+    allowed: Array
+    low: Array
+    high: Array
+    apart: Array | None = None
+    sizes: Array | None = None
 
     @classmethod
     def of(cls, root: Root) -> Domain:
@@ -39,15 +39,15 @@ class Domain:
         return Domain(self.allowed.copy(), self.low.copy(), self.high.copy(), apart, sizes)
 
     @property
-    def decided(self) -> np.ndarray:
+    def decided(self) -> Array:
         """(N,) bool: groups with one candidate left."""
         return np.asarray(self.allowed.sum(axis=1) == 1)
 
-    def inside(self) -> np.ndarray:
+    def inside(self) -> Array:
         """(N, K) bool: groups that are surely in a component."""
         return self.allowed & self.decided[:, None]
 
-    def need_apart(self, root: Root) -> np.ndarray:
+    def need_apart(self, root: Root) -> Array:
         """The matrix of pairs apart, made from the problem's conflicts if it is not there yet."""
         if self.apart is None:
             self.apart = np.zeros((root.N, root.N), dtype=bool)
@@ -55,7 +55,7 @@ class Domain:
             self.apart[i, j] = self.apart[j, i] = True
         return self.apart
 
-    def possible_sizes(self, root: Root) -> np.ndarray:
+    def possible_sizes(self, root: Root) -> Array:
         """(K, n + 1) bool: the sizes within the limits that no step has excluded."""
         sizes = np.arange(root.n + 1)
         within = (sizes >= self.low[:, None]) & (sizes <= self.high[:, None])
@@ -72,21 +72,20 @@ class Domain:
 
         Every conclusion removes only what no clustering in the domain has.
         """
-        while True:
+        while self.allowed.any(axis=1).all():
             before = (self.allowed.sum(), self.low.sum(), self.high.sum())
-            if not self.allowed.any(axis=1).all():
-                return False
             self._conflicts(root)
             self._implications(root)
             if not (self._counts(root) and self._sizes(root)):
                 return False
             if (self.allowed.sum(), self.low.sum(), self.high.sum()) == before:
-                return bool(self.allowed.any(axis=1).all())
+                return True
+        return False
 
     def _conflicts(self, root: Root) -> None:
+        """A group is not in a component that holds a group it is apart from."""
         inside = self.inside()
         if self.apart is not None:
-            # (N, K): groups apart from some decided member of the component
             self.allowed &= ~(self.apart.astype(np.float32) @ inside.astype(np.float32) > 0)
         elif len(root.conflicts):
             i, j = root.conflicts.T
@@ -103,6 +102,7 @@ class Domain:
                 self.put(then, k)
 
     def _counts(self, root: Root) -> bool:
+        """What is surely in counts at least, what may be in at most; a group that would pass a limit is out, or in."""
         for groups, coefficient, k, low, high in root.counts:
             allowed = self.allowed[groups, k]
             inside = allowed & (self.allowed[groups].sum(axis=1) == 1)
@@ -116,11 +116,10 @@ class Domain:
         return True
 
     def _sizes(self, root: Root) -> bool:
+        """The same for sizes, which add up to n besides."""
         inside = self.inside()
         least, most = root.weight @ inside, root.weight @ self.allowed
-        self.low = np.maximum(self.low, least)
-        self.high = np.minimum(self.high, most)
-        low, high = self.low, self.high
+        low, high = np.maximum(self.low, least), np.minimum(self.high, most)
         self.low = np.maximum(low, root.n - (high.sum() - high))
         self.high = np.minimum(high, root.n - (low.sum() - low))
         if (self.low > self.high).any():
@@ -131,24 +130,18 @@ class Domain:
                 return False
             self.low = self.sizes.argmax(axis=1)
             self.high = root.n - self.sizes[:, ::-1].argmax(axis=1)
-        free = self.allowed & ~inside
-        w = root.weight[:, None]
+        free, w = self.allowed & ~inside, root.weight[:, None]
         needed = free & (most - w < self.low)
         self.allowed &= ~(free & (least + w > self.high))
-        for g, k in np.argwhere(needed & self.allowed).tolist():
+        for g, k in np.argwhere(needed).tolist():
             self.put(g, k)
         return True
 
-    def exchangeable(self, root: Root) -> list[np.ndarray]:
+    def exchangeable(self, root: Root) -> list[Array]:
         """The components in sets whose members nothing in the domain tells apart, each in increasing order."""
-        sets: dict[tuple[int, int, int, bytes, bytes], list[int]] = {}
+        sets: dict[tuple[object, ...], list[int]] = {}
         for k in range(root.K):
-            said = (
-                int(root.classes[k]),
-                int(self.low[k]),
-                int(self.high[k]),
-                np.ascontiguousarray(self.allowed[:, k]).tobytes(),
-                b"" if self.sizes is None else self.sizes[k].tobytes(),
-            )
-            sets.setdefault(said, []).append(k)
+            sizes = b"" if self.sizes is None else self.sizes[k].tobytes()
+            limits = int(root.classes[k]), int(self.low[k]), int(self.high[k])
+            sets.setdefault((limits, self.allowed[:, k].tobytes(), sizes), []).append(k)
         return [np.array(members) for members in sets.values()]

@@ -33,16 +33,10 @@ def refusal(root: Root, domain: Domain) -> str | None:
     """Why the argument or the computation does not apply; None when it does."""
     if root.d != 1 or not (root.points == root.points[0]).all():
         return "it needs one dimension and one variance"
-    if (
-        root.n > root.N
-        or len(root.conflicts)
-        or len(root.implications)
-        or root.counts
-        or domain.apart is not None
-    ):
+    if root.n > root.N or root.conflicts.size or root.implications.size or root.counts:
         return "a constraint ties samples together"
-    if not domain.allowed.all():
-        return "some samples may not be in every component"
+    if domain.apart is not None or not domain.allowed.all():
+        return "some samples may not be together or in every component"
     members = [len(m) for m in domain.exchangeable(root)]
     if math.prod(m + 1 for m in members) * len(members) * root.n**2 / 2 > MOST_WORK:
         return f"{root.n:,} samples are too many"
@@ -54,53 +48,39 @@ def dynamic(root: Root, domain: Domain, evidence: Evidence, target: float) -> fl
     why = refusal(root, domain)
     if why is not None:
         raise Rejected(f"dynamic programming does not apply: {why}")
-    n = root.n
+    n, K, classes = root.n, root.K, domain.exchangeable(root)
     x = np.sort(root.points[0, :, 0])
-    first, square = running_sums(x), running_sums_of_squares(x)
-    classes = domain.exchangeable(root)
+    first, square = running_sums(x), running_sums(x * x)
     states = list(itertools.product(*(range(len(m) + 1) for m in classes)))
     place = {state: i for i, state in enumerate(states)}
     best = np.full((len(states), n + 1), math.inf)
     best[0, 0] = 0.0
     largest = far = 0.0  # terms of a cost, and means, at most
-    components = [int(m[0]) for m in classes]
     for j in range(n + 1):
         size = j - np.arange(j + 1)  # the last cluster holds samples i .. j-1
         total, squares = first[j] - first[: j + 1], square[j] - square[: j + 1]
-        columns = []
-        for k in components:
-            g, m = float(root.prior_weight[k, 0]), float(root.prior_mean[k, 0])
+        costs = []
+        for k in (int(m[0]) for m in classes):
+            g, m, h = float(root.prior_weight[k, 0]), float(root.prior_mean[k, 0]), root.entropy[k, size]
             a, b, c = size + g, total + g * m, 0.5 * squares + 0.5 * g * m * m
             mu = np.clip(b / np.maximum(a, 1e-300), root.mean_lower[k, 0], root.mean_upper[k, 0])
-            far = max(far, float(np.abs(mu).max()))
             half = 0.5 * a * mu * mu
-            with np.errstate(invalid="ignore"):
-                cost = half - b * mu + c + root.entropy[k, size]
+            cost = half - b * mu + c + h
             if np.isnan(cost).any():
                 raise Rejected("its numbers overflow")
             cost[(size < domain.low[k]) | (size > domain.high[k])] = math.inf
-            fine = np.isfinite(cost)
-            if fine.any():
-                largest = max(
-                    largest, float(np.max((half + np.abs(b * mu) + c + np.abs(root.entropy[k, size]))[fine]))
-                )
-            columns.append(cost)
+            costs.append(cost)
+            terms = (half + np.abs(b * mu) + c + np.abs(h))[np.isfinite(cost)]
+            largest, far = max(largest, float(terms.max(initial=0.0))), max(far, float(np.abs(mu).max()))
         for state in states:
             for c, used in enumerate(state):
                 if used:
                     before = place[(*state[:c], used - 1, *state[c + 1 :])]
-                    found = (best[before, : j + 1] + columns[c]).min()
+                    found = (best[before, : j + 1] + costs[c]).min()
                     best[place[state], j] = min(best[place[state], j], found)
     value = float(best[-1, -1])
     if math.isinf(value):
         return math.inf
     sums = float(square[-1]) + far * float(np.abs(x).sum())
-    error = root.K * (32 * UNIT * sums + gamma(32) * largest) + gamma(2 * root.K + 4) * (
-        abs(value) + root.K * largest
-    )
+    error = K * (32 * UNIT * sums + gamma(32) * largest) + gamma(2 * K + 4) * (abs(value) + K * largest)
     return below(value, 1.01 * error + root.error)
-
-
-def running_sums_of_squares(x: np.ndarray) -> np.ndarray:
-    """``0, x_0^2, x_0^2 + x_1^2, ...``, each within 2 u of the exact sum (a square is rounded before it is added)."""
-    return running_sums(x * x)

@@ -9,7 +9,7 @@ import numpy as np
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.root import Root
-from certmix.verify.rounding import below, gamma, least_quadratic
+from certmix.verify.rounding import Array, below, gamma, least_quadratic
 
 MOST = 1 << 20
 BATCH = 1 << 13
@@ -47,7 +47,7 @@ def enumerate_all(root: Root, domain: Domain, evidence: Evidence, target: float)
     return least if math.isinf(least) else below(least, root.error)
 
 
-def feasible(root: Root, domain: Domain, labels: np.ndarray) -> np.ndarray:
+def feasible(root: Root, domain: Domain, labels: Array) -> Array:
     """Which rows of labels (of groups) satisfy the sizes and rules of the domain."""
     good = np.ones(len(labels), dtype=bool)
     for k in range(root.K):
@@ -63,26 +63,22 @@ def feasible(root: Root, domain: Domain, labels: np.ndarray) -> np.ndarray:
     return good
 
 
-def costs(root: Root, labels: np.ndarray) -> np.ndarray:
+def costs(root: Root, labels: Array) -> Array:
     """Lower bounds on the cost of every row of labels, rounding of this computation included (not ``root.error``).
 
     What overflows into something that is not a number proves nothing: -inf.
     """
-    total, size = np.zeros(len(labels)), np.zeros(len(labels))
+    total, size = np.zeros((2, len(labels)))
     for k in range(root.K):
-        c = root.system[k]
-        x, g, m = root.points[c], root.prior_weight[k], root.prior_mean[k]
+        x, scatter = root.points[root.system[k]], root.scatter[root.system[k]]
+        g, m = root.prior_weight[k], root.prior_mean[k]
         weight = (labels == k) * root.weight.astype(np.float64)
         number = weight.sum(axis=1)
+        linear, square = weight @ x + g * m, 0.5 * (weight @ x**2 + g * m**2)
         value, terms = least_quadratic(
-            number[:, None] + g,
-            weight @ x + g * m,
-            0.5 * (weight @ x**2 + g * m**2),
-            np.broadcast_to(root.mean_lower[k], (len(labels), root.d)),
-            np.broadcast_to(root.mean_upper[k], (len(labels), root.d)),
+            number[:, None] + g, linear, square, root.mean_lower[k], root.mean_upper[k]
         )
-        h = root.entropy[k][number.astype(np.int64)]
-        inside = (labels == k) @ root.scatter[c]
+        h, inside = root.entropy[k][number.astype(np.int64)], (labels == k) @ scatter
         total += value.sum(axis=1) + inside + h
         size += terms.sum(axis=1) + inside + np.abs(h)
     with np.errstate(invalid="ignore"):

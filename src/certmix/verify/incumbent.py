@@ -7,17 +7,17 @@ import math
 import numpy as np
 
 from certmix.verify.evidence import Evidence, Rejected
-from certmix.verify.rounding import UNIT, gamma
+from certmix.verify.rounding import UNIT, Array, gamma
 from certmix.verify.statement import Statement
 
 SLACK = 1e-9  # how far means and weights may miss their bounds, relatively
 
 
-def value(s: Statement, data: np.ndarray, evidence: Evidence) -> tuple[float, float]:
+def value(s: Statement, data: Array, evidence: Evidence) -> tuple[float, float]:
     """The objective at labels, means and weights, and a bound on its rounding.
 
     Whatever means and weights are given, if they are admissible the objective there is no less than that of the labels
-    with their best means and weights.
+    with their best means and weights. Weights that add up to 1 + e stand for themselves divided by that sum.
     """
     labels = evidence.integers("incumbent/labels", s.n, low=0, high=s.K - 1)
     means = evidence.floats("incumbent/means", s.K, s.d)
@@ -25,25 +25,23 @@ def value(s: Statement, data: np.ndarray, evidence: Evidence) -> tuple[float, fl
     sizes = np.bincount(labels, minlength=s.K)
     _check_labels(s, labels, sizes)
     _check_parameters(s, data, labels, sizes, means, weights)
-    away = data - means[labels]
-    size = np.abs(data) + np.abs(means[labels])
-    terms = [0.0]
-    error = 0.0
+    terms, error, rounding = [0.0], 0.0, 0.5 * gamma(2 * s.d + 16)
     for k in range(s.K):
-        p, rows = s.precision[k if len(s.precision) > 1 else 0], labels == k
-        terms += (0.5 * ((away[rows] @ p) * away[rows]).sum(axis=1)).tolist()
-        shift = np.abs(away[rows]) + 4 * UNIT * size[rows]
-        error += gamma(2 * s.d + 16) * 0.5 * float(((shift @ np.abs(p)) * shift).sum())
-        gap = means[k] - s.prior_mean[k]
-        terms.append(0.5 * float(gap @ s.prior_precision[k] @ gap))
+        rows, p, prior = data[labels == k], s.precision_of(k), s.prior_precision[k]
+        away, gap = rows - means[k], means[k] - s.prior_mean[k]
+        terms += (0.5 * ((away @ p) * away).sum(axis=1)).tolist()
+        shift = np.abs(away) + 4 * UNIT * (np.abs(rows) + np.abs(means[k]))
+        error += rounding * float(((shift @ np.abs(p)) * shift).sum())
         reach = np.abs(means[k]) + np.abs(s.prior_mean[k])
-        error += gamma(2 * s.d + 16) * 0.5 * float(reach @ np.abs(s.prior_precision[k]) @ reach)
+        error += rounding * float(reach @ np.abs(prior) @ reach)
         power = sizes[k] + s.alpha[k] - 1.0
-        if power != 0.0:
-            if weights[k] <= 0:
-                raise Rejected(f"the weight of component {k} is not positive")
-            terms.append(-power * math.log(weights[k]))
-        terms.append(float(sizes[k] * s.half_log_det[k]))
+        if power != 0.0 and weights[k] <= 0:
+            raise Rejected(f"the weight of component {k} is not positive")
+        terms += [
+            0.5 * float(gap @ prior @ gap),
+            -power * math.log(weights[k]) if power != 0.0 else 0.0,
+            float(sizes[k] * s.half_log_det[k]),
+        ]
         error += 8 * UNIT * (abs(terms[-2]) + abs(terms[-1]) + abs(power))
     error += (s.n + float(np.abs(s.alpha - 1).sum())) * 1.01 * abs(math.fsum(weights.tolist()) - 1.0)
     found = math.fsum(terms)
@@ -53,37 +51,28 @@ def value(s: Statement, data: np.ndarray, evidence: Evidence) -> tuple[float, fl
     return found, error
 
 
-def _check_labels(s: Statement, labels: np.ndarray, sizes: np.ndarray) -> None:
+def _check_labels(s: Statement, labels: Array, sizes: Array) -> None:
     low, high = s.size_limits()
-    broken = []
-    if (sizes < low).any() or (sizes > high).any():
-        broken.append("a size limit")
-    i, j = s.together.T
-    if (labels[i] != labels[j]).any():
-        broken.append("a must-link")
-    i, j = s.apart.T
-    if (labels[i] == labels[j]).any():
-        broken.append("a cannot-link")
-    i, j, k = s.implications.T
-    if (((k < 0) | (labels[i] == k)) & (labels[i] != labels[j])).any():
-        broken.append("an implication")
-    i, k = s.labels.T
-    if (labels[i] != k).any():
-        broken.append("a known label")
-    for k, least, most, samples in s.counts:
-        if not least <= np.count_nonzero(labels[samples] == k) <= most:
-            broken.append("a count")
-    if broken:
-        raise Rejected(f"the clustering violates {broken[0]}")
+    (a, b), (c, d), (i, j, k) = s.together.T, s.apart.T, s.implications.T
+    known, component = s.labels.T
+    broken = {
+        "a size limit": ((sizes < low) | (sizes > high)).any(),
+        "a must-link": (labels[a] != labels[b]).any(),
+        "a cannot-link": (labels[c] == labels[d]).any(),
+        "an implication": (((k < 0) | (labels[i] == k)) & (labels[i] != labels[j])).any(),
+        "a known label": (labels[known] != component).any(),
+        "a count": any(
+            not least <= np.count_nonzero(labels[samples] == k) <= most
+            for k, least, most, samples in s.counts
+        ),
+    }
+    for what, is_broken in broken.items():
+        if is_broken:
+            raise Rejected(f"the clustering violates {what}")
 
 
 def _check_parameters(
-    s: Statement,
-    data: np.ndarray,
-    labels: np.ndarray,
-    sizes: np.ndarray,
-    means: np.ndarray,
-    weights: np.ndarray,
+    s: Statement, data: Array, labels: Array, sizes: Array, means: Array, weights: Array
 ) -> None:
     slack = SLACK * (1.0 + np.abs(means))
     if (means < s.mean_lower - slack).any() or (means > s.mean_upper + slack).any():

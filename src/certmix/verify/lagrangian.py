@@ -36,20 +36,34 @@ outward by gamma(d + 8) times the absolute values in them; the sums are lowered 
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.root import Root
-from certmix.verify.rounding import UNIT, below, gamma, least_quadratic, total_below
+from certmix.verify.rounding import UNIT, Array, below, gamma, least_quadratic, total_below
 
 LEAF = -1  # in the array ``axis``; 0 .. d-1 is a coordinate, d the size, d+1+g group g
 WORK = 2_000_000  # (leaf, group) pairs looked at in one go
 FEW = 3
 LARGEST = 1e100
 NARROW = 4  # intervals of sizes no wider than this get a slope of their own
+
+
+class Leaves(NamedTuple):
+    """M leaves: boxes (M, d), sizes (M,); which groups must be in the set and which are free, and the least and largest
+    half squared distance of each from the box, times its weight (M, groups)."""
+
+    lo: Array
+    hi: Array
+    a: Array
+    b: Array
+    inside: Array
+    free: Array
+    near: Array
+    far: Array
 
 
 class Pricing:
@@ -62,9 +76,7 @@ class Pricing:
     lo, hi, a, b : root of the tree (sizes from one on: the empty set is priced apart)
     """
 
-    def __init__(
-        self, root: Root, domain: Domain, k: int, multipliers: np.ndarray, pairs: np.ndarray
-    ) -> None:
+    def __init__(self, root: Root, domain: Domain, k: int, multipliers: Array, pairs: Array) -> None:
         c = int(root.system[k])
         self.groups = np.flatnonzero(domain.allowed[:, k])
         self.position = np.full(root.N, -1)
@@ -81,8 +93,7 @@ class Pricing:
         pulled = self.prior_weight > 0
         lo = np.where(pulled, np.minimum(lo, self.prior_mean), lo)
         hi = np.where(pulled, np.maximum(hi, self.prior_mean), hi)
-        self.lo = np.clip(lo, root.mean_lower[k], root.mean_upper[k])
-        self.hi = np.clip(hi, root.mean_lower[k], root.mean_upper[k])
+        self.lo, self.hi = (np.clip(end, root.mean_lower[k], root.mean_upper[k]) for end in (lo, hi))
         both = self.position[pairs].reshape(-1, 2)
         both = both[(both >= 0).all(axis=1)]
         self.pairs = both[~self.forced[both].any(axis=1)]
@@ -90,91 +101,72 @@ class Pricing:
         self.partner[self.pairs[:, 0]], self.partner[self.pairs[:, 1]] = self.pairs[:, 1], self.pairs[:, 0]
         self._chords: dict[tuple[int, int], tuple[float, float]] = {}
 
-    @cached_property
-    def few(self) -> bool:
-        return not self.forced.any()
+    def level(self, a: int, b: int, beta: float) -> float:
+        """``alpha`` with entropy >= alpha + beta m for all m in a..b; infinite when none of these sizes is possible."""
+        h = self.entropy[a : b + 1]
+        least = float((h - beta * np.arange(a, b + 1.0)).min())
+        rounding = 8 * UNIT * (float(np.abs(h[np.isfinite(h)]).max(initial=0.0)) + abs(beta) * b)
+        return least if math.isinf(least) else below(least, rounding)
 
     def chord(self, a: int, b: int) -> tuple[float, float]:
-        """``(alpha, beta)`` with entropy >= alpha + beta m for all m in a..b."""
+        """``(alpha, beta)``, the slope that of the chord between the first and the last possible size."""
         if (a, b) not in self._chords:
-            m = np.arange(a, b + 1.0)
-            h = self.entropy[a : b + 1]
-            fine = np.flatnonzero(np.isfinite(h))
-            if not len(fine):
-                self._chords[a, b] = math.inf, 0.0
-            else:
-                first, last = fine[0], fine[-1]
-                if first < last:
-                    beta = float((h[last] - h[first]) / (m[last] - m[first]))
-                else:  # one size only: any slope will do
-                    other = self.entropy[min(b + 1, len(self.entropy) - 1)]
-                    beta = float(other - h[last]) if np.isfinite(other) else 0.0
-                rounding = 8 * UNIT * (float(np.abs(h[fine]).max()) + abs(beta) * b)
-                self._chords[a, b] = below(float((h[fine] - beta * m[fine]).min()), rounding), beta
+            m = np.flatnonzero(np.isfinite(self.entropy[a : b + 1])) + a
+            # For one size any slope will do: that to the next one.
+            first, last = (m[0], m[-1]) if len(m) > 1 else (b, min(b + 1, len(self.entropy) - 1))
+            rise = float(self.entropy[last]) - float(self.entropy[first])
+            beta = rise / int(last - first) if last > first and math.isfinite(rise) else 0.0
+            self._chords[a, b] = self.level(a, b, beta), beta
         return self._chords[a, b]
 
-    def bounds(
-        self, lo: np.ndarray, hi: np.ndarray, a: np.ndarray, b: np.ndarray, status: np.ndarray | None = None
-    ) -> np.ndarray:
+    def bounds(self, lo: Array, hi: Array, a: Array, b: Array, status: Array | None = None) -> Array:
         """Lower bounds of M leaves: boxes (M, d), sizes (M,), groups in (1), out (-1) or free (0) (M, groups)."""
         out = np.empty(len(a))
         step = max(1, WORK // max(1, len(self.w)))
         for first in range(0, len(a), step):
-            rows = slice(first, first + step)
-            out[rows] = self._some(
-                lo[rows], hi[rows], a[rows], b[rows], None if status is None else status[rows]
-            )[0]
+            r = slice(first, first + step)
+            out[r] = self._some(lo[r], hi[r], a[r], b[r], None if status is None else status[r])[0]
         return np.where(np.isnan(out), -math.inf, out)  # an overflow proves nothing
 
-    def _some(
-        self, lo: np.ndarray, hi: np.ndarray, a: np.ndarray, b: np.ndarray, status: np.ndarray | None
-    ) -> tuple[np.ndarray, ...]:
+    def _some(self, lo: Array, hi: Array, a: Array, b: Array, status: Array | None) -> tuple[Array, ...]:
         """Bounds of a few leaves, and the arrays behind them (for whoever wants to know where a bound is lost)."""
-        d, w, x = self.x.shape[1], self.w, self.x
-        near, far = np.zeros((2, len(a), len(w)))
-        for j in range(d):
-            under, over = lo[:, j, None] - x[:, j], x[:, j] - hi[:, j, None]
+        near, far = np.zeros((2, len(a), len(self.w)))
+        for j, x in enumerate(self.x.T):
+            under, over = lo[:, j, None] - x, x - hi[:, j, None]
             far += np.minimum(under, over) ** 2
             near += np.maximum(np.maximum(under, over), 0.0) ** 2
-        near *= 0.5 * w
-        far *= 0.5 * w
+        near *= 0.5 * self.w
+        far *= 0.5 * self.w
         inside = np.broadcast_to(self.forced, near.shape) if status is None else self.forced | (status > 0)
         free = ~inside if status is None else ~inside & (status == 0)
+        leaves = Leaves(lo, hi, a, b, inside, free, near, far)
         chords = [self.chord(i, j) for i, j in zip(a.tolist(), b.tolist(), strict=True)]
         alpha, beta = np.array(chords).reshape(-1, 2).T
-        bound, s, theta, active = self._sloped(lo, hi, near, far, inside, free, alpha, beta)
+        bound, s, theta, active = self._sloped(leaves, alpha, beta)
         # Where the cheapest set has too few or too many samples, another slope does better (any slope is valid).
-        wrong = np.flatnonzero((b - a <= NARROW) & np.isfinite(alpha))
-        if len(wrong):
-            rows = (array[wrong] for array in (lo, hi, near, far, inside, free, a, b, beta))
-            steeper = self._resloped(*rows)
-            better = steeper[0] > bound[wrong]
-            for array, found in zip((bound, s, theta, active, beta), steeper, strict=True):
-                array[wrong[better]] = found[better]
-        small = np.flatnonzero((b <= FEW) & self.few)
-        if len(small) and (status is None or not (status[small] > 0).any()):
-            lone = np.where(free[small], near[small] * (1 - gamma(d + 8)) + self.constant, math.inf)
-            bound[small] = np.maximum(bound[small], self._few(lone, a[small], b[small]))
+        narrow = np.flatnonzero((b - a <= NARROW) & np.isfinite(alpha))
+        if len(narrow):
+            other = self._resloped(Leaves(*(array[narrow] for array in leaves)), beta[narrow])
+            better = other[0] > bound[narrow]
+            for array, found in zip((bound, s, theta, active, beta), other, strict=True):
+                array[narrow[better]] = found[better]
+        small = np.flatnonzero(b <= FEW)
+        small = small[~inside[small].any(axis=1)]
+        if len(small):
+            lone = near[small] * (1 - gamma(self.x.shape[1] + 8)) + self.constant
+            few = self._few(np.where(free[small], lone, math.inf), a[small], b[small])
+            bound[small] = np.maximum(bound[small], few)
         return bound, near, far, s, theta, active, beta
 
-    def _sloped(
-        self,
-        lo: np.ndarray,
-        hi: np.ndarray,
-        near: np.ndarray,
-        far: np.ndarray,
-        inside: np.ndarray,
-        free: np.ndarray,
-        alpha: np.ndarray,
-        beta: np.ndarray,
-    ) -> tuple[np.ndarray, ...]:
+    def _sloped(self, leaves: Leaves, alpha: Array, beta: Array) -> tuple[Array, ...]:
         """The bound with given slopes; and s, theta and which groups have a part in it."""
-        d, w, x = self.x.shape[1], self.w, self.x
+        lo, hi, _, _, inside, free, near, far = leaves
+        w, x, outward = self.w, self.x, gamma(self.x.shape[1] + 8)
         slope = beta[:, None] * w
         base, size = slope + self.constant, np.abs(slope) + self.size
-        s = near + base - gamma(d + 8) * (near + size)
-        t = far + base + gamma(d + 8) * (far + size)
-        second = np.zeros_like(s)
+        s = near + base - outward * (near + size)
+        t = far + base + outward * (far + size)
+        second = np.zeros_like(s)  # what is had without the group: nothing, or its partner
         for i, j in self.pairs.tolist():
             both, lower = free[:, i] & free[:, j], s[:, i] <= s[:, j]
             second[:, i] = np.where(both, np.where(lower, np.minimum(0.0, s[:, j]), -math.inf), 0.0)
@@ -195,38 +187,22 @@ class Pricing:
             bound = np.where(np.isposinf(alpha), math.inf, bound - gamma(len(w) + 32) * size)
         return bound, s, theta, active
 
-    def _resloped(
-        self,
-        lo: np.ndarray,
-        hi: np.ndarray,
-        near: np.ndarray,
-        far: np.ndarray,
-        inside: np.ndarray,
-        free: np.ndarray,
-        a: np.ndarray,
-        b: np.ndarray,
-        beta: np.ndarray,
-    ) -> tuple[np.ndarray, ...]:
+    def _resloped(self, leaves: Leaves, beta: Array) -> tuple[Array, ...]:
         """The bound with slopes that make a, or b, samples worth taking, where the chord takes fewer, or more."""
-        each = np.where(
-            inside, -math.inf, np.where(free, (0.5 * (near + far) + self.constant) / self.w, math.inf)
-        )
+        _, _, a, b, inside, free, near, far = leaves
+        each = np.where(free, (0.5 * (near + far) + self.constant) / self.w, math.inf)
+        each[inside] = -math.inf
         order = np.argsort(each, axis=1, kind="stable")
-        each = np.take_along_axis(each, order, axis=1)
-        samples = np.cumsum(self.w[order], axis=1)
-        taken = ((each + beta[:, None] < 0) * self.w[order]).sum(axis=1)
+        each, w = np.take_along_axis(each, order, axis=1), self.w[order]
+        taken = ((each + beta[:, None] < 0) * w).sum(axis=1)
         wanted = np.clip(taken, a, b)
-        place = np.minimum((samples < wanted[:, None]).sum(axis=1), len(self.w) - 1)
+        place = np.minimum((np.cumsum(w, axis=1) < wanted[:, None]).sum(axis=1), len(self.w) - 1)
         found = -each[np.arange(len(a)), place]
         slope = np.where((wanted != taken) & np.isfinite(found), found, beta)
-        alpha = np.empty(len(a))
-        for row, (i, j) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
-            h, m = self.entropy[i : j + 1], np.arange(i, j + 1.0)
-            rounding = 8 * UNIT * (float(np.abs(h[np.isfinite(h)]).max(initial=0.0)) + abs(slope[row]) * j)
-            alpha[row] = below(float((h - slope[row] * m).min()), rounding)
-        return (*self._sloped(lo, hi, near, far, inside, free, alpha, slope), slope)
+        rows = zip(a.tolist(), b.tolist(), slope.tolist(), strict=True)
+        return (*self._sloped(leaves, np.array([self.level(*row) for row in rows]), slope), slope)
 
-    def _few(self, lone: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    def _few(self, lone: Array, a: Array, b: Array) -> Array:
         """Sets of at most b groups, at least one: the cheapest group, and b - 1 more where they gain."""
         most = min(FEW, lone.shape[1])
         lone = np.sort(np.partition(lone, most - 1, axis=1)[:, :most], axis=1)
@@ -239,7 +215,7 @@ class Pricing:
             return np.where(np.isposinf(value), math.inf, value - gamma(16) * size)
 
 
-def price(pricing: Pricing, axis: np.ndarray, cut: np.ndarray) -> tuple[float, int]:
+def price(pricing: Pricing, axis: Array, cut: Array) -> tuple[float, int]:
     """The least bound of a leaf, and its place, of a tree given level by level, each level from left to right.
 
     A coordinate is cut in the middle of its interval, a size after the next number of ``cut``; of the two sides of
@@ -248,27 +224,26 @@ def price(pricing: Pricing, axis: np.ndarray, cut: np.ndarray) -> tuple[float, i
     d = pricing.x.shape[1]
     lo, hi = pricing.lo[None], pricing.hi[None]
     a, b = np.array([pricing.a]), np.array([pricing.b])
-    status: np.ndarray | None = None
+    status: Array | None = None
     position = used = place = 0
     least = math.inf
     while len(a):
         code = axis[position : position + len(a)]
         if len(code) < len(a):
             raise Rejected("a pricing tree ends before its leaves")
-        position += len(code)
         leaf = code == LEAF
         if leaf.any():
             some = None if status is None else status[leaf]
             found = pricing.bounds(lo[leaf], hi[leaf], a[leaf], b[leaf], some)
             if found.min() < least:
-                least = float(found.min())
-                place = position - len(code) + int(np.flatnonzero(leaf)[found.argmin()])
+                least, place = float(found.min()), position + int(np.flatnonzero(leaf)[found.argmin()])
+        position += len(code)
         code, lo, hi, a, b = (array[~leaf] for array in (code, lo, hi, a, b))
         status = None if status is None else status[~leaf]
-        sizes = np.flatnonzero(code == d)
-        after = cut[used : used + len(sizes)]
-        used += len(sizes)
-        if len(after) < len(sizes) or (after < a[sizes]).any() or (after >= b[sizes]).any():
+        sizes = code == d
+        after = cut[used : used + int(sizes.sum())]
+        used += int(sizes.sum())
+        if len(after) < sizes.sum() or (after < a[sizes]).any() or (after >= b[sizes]).any():
             raise Rejected("a pricing tree cuts sizes where there are none")
         lo, hi, a, b, status = split(pricing, code, lo, hi, a, b, status, after)
     if position != len(axis) or used != len(cut):
@@ -278,14 +253,14 @@ def price(pricing: Pricing, axis: np.ndarray, cut: np.ndarray) -> tuple[float, i
 
 def split(
     pricing: Pricing,
-    code: np.ndarray,
-    lo: np.ndarray,
-    hi: np.ndarray,
-    a: np.ndarray,
-    b: np.ndarray,
-    status: np.ndarray | None,
-    after: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+    code: Array,
+    lo: Array,
+    hi: Array,
+    a: Array,
+    b: Array,
+    status: Array | None,
+    after: Array,
+) -> tuple[Array, Array, Array, Array, Array | None]:
     """Both children of every node, beside each other."""
     d = pricing.x.shape[1]
     lo, hi, a, b = (np.repeat(array, 2, axis=0) for array in (lo, hi, a, b))
@@ -301,32 +276,27 @@ def split(
         status[2 * groups[paired], pricing.partner[which[paired]]] = -1
         status[2 * groups, which] = 1
         status[2 * groups + 1, which] = -1
-    nodes = np.flatnonzero((code >= 0) & (code < d))
+    nodes, sizes = np.flatnonzero((code >= 0) & (code < d)), np.flatnonzero(code == d)
     j = code[nodes]
-    middle = 0.5 * (lo[2 * nodes, j] + hi[2 * nodes, j])
-    hi[2 * nodes, j] = middle
-    lo[2 * nodes + 1, j] = middle
-    sizes = np.flatnonzero(code == d)
-    b[2 * sizes] = after
-    a[2 * sizes + 1] = after + 1
+    hi[2 * nodes, j] = lo[2 * nodes + 1, j] = 0.5 * (lo[2 * nodes, j] + hi[2 * nodes, j])
+    b[2 * sizes], a[2 * sizes + 1] = after, after + 1
     return lo, hi, a, b, status
 
 
-def checked_pairs(root: Root, domain: Domain, pairs: np.ndarray) -> np.ndarray:
+def checked_pairs(root: Root, domain: Domain, pairs: Array) -> Array:
     """Pairs of groups that may be treated as apart: each group once, every pair a conflict."""
     if len(np.unique(pairs)) != pairs.size:
         raise Rejected("a group stands twice in the pairs")
     if domain.apart is not None:
-        good = domain.apart[pairs[:, 0], pairs[:, 1]]
+        good = bool(domain.apart[pairs[:, 0], pairs[:, 1]].all())
     else:
-        known = {tuple(sorted(p)) for p in root.conflicts.tolist()}
-        good = np.array([tuple(sorted(p)) in known for p in pairs.tolist()], dtype=bool)
-    if not good.all():
+        good = {tuple(sorted(p)) for p in pairs.tolist()} <= {tuple(p) for p in root.conflicts.tolist()}
+    if not good:
         raise Rejected("two groups are called apart that are not")
     return pairs
 
 
-def combine(root: Root, multipliers: np.ndarray, prices: list[tuple[int, float]]) -> float:
+def combine(root: Root, multipliers: Array, prices: list[tuple[int, float]]) -> float:
     """``sum T + sum count * psi`` less all rounding; ``prices`` are (count, psi)."""
     if any(math.isinf(psi) for _, psi in prices):
         return math.inf if all(psi > 0 for _, psi in prices if math.isinf(psi)) else -math.inf
@@ -340,14 +310,12 @@ def lagrangian(root: Root, domain: Domain, evidence: Evidence, target: float) ->
     if np.abs(multipliers).max() > LARGEST:
         raise Rejected(f"a multiplier is larger than {LARGEST:g}")
     pairs = np.zeros((0, 2), dtype=np.int64)
-    if evidence.has("pairs"):
+    if evidence.full("pairs") in evidence.arrays:
         pairs = checked_pairs(root, domain, evidence.integers("pairs", None, 2, low=0, high=root.N - 1))
     prices = []
     for i, members in enumerate(domain.exchangeable(root)):
         k = int(members[0])
-        psi = math.inf
-        if domain.low[k] == 0:
-            psi = float(root.entropy[k, 0])
+        psi = float(root.entropy[k, 0]) if domain.low[k] == 0 else math.inf
         if domain.high[k] > 0:
             pricing = Pricing(root, domain, k, multipliers, pairs)
             axis = evidence.integers(f"axis/{i}", None, low=LEAF, high=root.d + root.N)

@@ -11,148 +11,135 @@ and the exact objective of every clustering is at least the sum of its component
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from certmix.verify.evidence import Rejected
-from certmix.verify.rounding import UNIT, gamma, proved_semidefinite, residual
+from certmix.verify.rounding import UNIT, Array, gamma, proved_semidefinite, residual
 from certmix.verify.statement import Statement
 
 LARGEST = 1e200  # quadratic terms beyond could overflow
 
 
-@dataclass(frozen=True)
 class Root:
     """n samples in N groups, d dimensions, K components, C = 1 or K systems of coordinates.
 
-    ``counts`` are (groups, coefficient, component, low, high); ``implications`` (group, then, component).
+    Attributes
+    ----------
+    group, weight : (n,), (N,), the group of every sample, the samples of every group
+    system : (K,), the system of coordinates of every component
+    points, scatter : (C, N, d), (C, N), mean and half the sum of squares of every group
+    prior_mean, prior_weight : (K, d), m and gamma
+    mean_lower, mean_upper : (K, d), the box of the mean
+    entropy : (K, n + 1), the cost of every size; infinite for sizes that no clustering can have
+    classes : (K,), the same number for components of which the statement says the same
+    allowed, conflicts, implications : (N, K) bool; pairs of groups; rows (group, then, component)
+    counts : tuples (groups, coefficients, component, low, high)
+    size_lower, size_upper : (K,)
+    error : what rounding can do, see :meth:`_error`
     """
 
-    statement: Statement
-    samples: np.ndarray
-    group: np.ndarray
-    weight: np.ndarray
-    points: np.ndarray
-    scatter: np.ndarray
-    system: np.ndarray
-    entropy: np.ndarray
-    prior_mean: np.ndarray
-    prior_weight: np.ndarray
-    mean_lower: np.ndarray
-    mean_upper: np.ndarray
-    classes: np.ndarray
-    allowed: np.ndarray
-    conflicts: np.ndarray
-    implications: np.ndarray
-    counts: tuple[tuple[np.ndarray, np.ndarray, int, int, int], ...]
-    size_lower: np.ndarray
-    size_upper: np.ndarray
-    error: float
+    def __init__(self, statement: Statement, data: Array) -> None:
+        s = statement
+        if data.shape != (s.n, s.d) or not np.isfinite(data).all():
+            raise Rejected(f"the data are not {s.n} x {s.d} finite numbers")
+        self.n, self.d, self.K = s.n, s.d, s.K
+        self.group = _groups(s)
+        self.weight = np.bincount(self.group).astype(np.int64)
+        self.N = len(self.weight)
+        shared = len(s.precision) == 1 and bool((s.prior_precision == s.prior_precision[0]).all())
+        self.system = np.zeros(s.K, dtype=np.int64) if shared else np.arange(s.K)
+        systems = [_coordinates(s.precision_of(c), s.prior_precision[c]) for c in range(1 if shared else s.K)]
+        bases = [a for a, _, _ in systems]
+        centre = data.mean(axis=0)
+        whitened = np.stack([(data - centre) @ a.T for a in bases])
+        self.points, self.scatter = self._merge(whitened)
+        self.prior_weight = np.stack([systems[c][1] for c in self.system])
+        self.prior_mean = np.stack([bases[c] @ (s.prior_mean[k] - centre) for k, c in enumerate(self.system)])
+        self.prior_mean[self.prior_weight == 0] = 0.0
+        lower, upper = s.mean_lower - centre, s.mean_upper - centre
+        boxes = [_box(bases[c], lower[k], upper[k]) for k, c in enumerate(self.system)]
+        self.mean_lower, self.mean_upper = (np.stack(side) for side in zip(*boxes, strict=True))
+        self.entropy, slip = _entropy(s)
+        self.size_lower, self.size_upper = s.size_limits()
+        self.classes = _classes(s)
+        self._rules(s)
+        ratio = max(r for _, _, r in systems)
+        self.error = self._error(ratio, slip, whitened, bases, data - centre, s.prior_mean - centre)
+        for array in (self.points, self.scatter, self.entropy, self.allowed):
+            array.setflags(write=False)
 
-    @property
-    def n(self) -> int:
-        return self.statement.n
+    def _merge(self, whitened: Array) -> tuple[Array, Array]:
+        """Mean and half the sum of squares of every group, in every system."""
+        C, n, d = whitened.shape
+        points, scatter = np.zeros((C, self.N, d)), np.zeros((C, self.N))
+        if n == self.N:
+            return whitened.copy(), scatter
+        for c in range(C):
+            np.add.at(points[c], self.group, whitened[c])
+            points[c] /= self.weight[:, None]
+            away = whitened[c] - points[c][self.group]
+            np.add.at(scatter[c], self.group, 0.5 * (away**2).sum(axis=1))
+        return points, scatter
 
-    @property
-    def d(self) -> int:
-        return self.statement.d
+    def _rules(self, s: Statement) -> None:
+        """Candidate components of every group; conflicts, implications and counts between groups."""
+        self.allowed = np.ones((self.N, s.K), dtype=bool)
+        for i, k in s.labels.tolist():
+            self.allowed[self.group[i], np.arange(s.K) != k] = False
+        pairs = np.unique(np.sort(self.group[s.apart], axis=1), axis=0).reshape(-1, 2)
+        torn = pairs[:, 0] == pairs[:, 1]
+        self.allowed[pairs[torn, 0]] = False  # apart from itself: nothing is feasible
+        self.conflicts = pairs[~torn]
+        rows = s.implications[s.implications[:, 2] >= 0].copy()
+        rows[:, :2] = self.group[rows[:, :2]]
+        self.implications = np.unique(rows[rows[:, 0] != rows[:, 1]], axis=0).reshape(-1, 3)
+        self.counts = tuple(
+            (*np.unique(self.group[samples], return_counts=True), k, low, high)
+            for k, low, high, samples in s.counts
+        )
 
-    @property
-    def K(self) -> int:
-        return self.statement.K
+    def _error(
+        self, ratio: float, slip: float, whitened: Array, bases: list[Array], data: Array, prior_mean: Array
+    ) -> float:
+        """How far the exact objective of any clustering can lie below the sum of its components' costs.
 
-    @property
-    def N(self) -> int:
-        return len(self.weight)
-
-
-def build(statement: Statement, data: np.ndarray) -> Root:
-    """Whiten, merge, tabulate; and bound what rounding does to it all."""
-    s = statement
-    if data.shape != (s.n, s.d) or not np.isfinite(data).all():
-        raise Rejected(f"the data are not {s.n} x {s.d} finite numbers")
-    group = _groups(s)
-    weight = np.bincount(group)
-    shared = len(s.precision) == 1 and bool((s.prior_precision == s.prior_precision[0]).all())
-    system = np.zeros(s.K, dtype=np.int64) if shared else np.arange(s.K)
-    centre = data.mean(axis=0)
-    bases, gammas, ratio = [], [], 0.0
-    for c in range(1 if shared else s.K):
-        a, g, r = _coordinates(s.precision[c if len(s.precision) > 1 else 0], s.prior_precision[c])
-        bases.append(a)
-        gammas.append(g)
-        ratio = max(ratio, r)
-    whitened = np.stack([(data - centre) @ a.T for a in bases])
-    points, scatter = _merge(whitened, group, weight)
-    prior_weight = np.stack([gammas[c] for c in system])
-    prior_mean = np.stack([bases[c] @ (s.prior_mean[k] - centre) for k, c in enumerate(system)])
-    prior_mean[prior_weight == 0] = 0.0
-    box = [_box(bases[c], s.mean_lower[k] - centre, s.mean_upper[k] - centre) for k, c in enumerate(system)]
-    mean_lower, mean_upper = (np.stack(side) for side in zip(*box, strict=True))
-    entropy, slip = _entropy(s)
-    allowed, conflicts, implications = _rules(s, group, len(weight))
-    low, high = s.size_limits()
-
-    # Quadratic cost of any clustering, at most: put every mean at one point of its box.
-    distance, moved = np.zeros(s.n), np.zeros(s.n)  # the worst over the systems, sample by sample
-    merged, inside = np.zeros(len(weight)), np.zeros(len(weight))
-    prior_cost, prior_moved = 0.0, 0.0
-    for k, c in enumerate(system.tolist()):
-        at = np.clip(np.where(prior_weight[k] > 0, prior_mean[k], 0.0), mean_lower[k], mean_upper[k])
-        distance = np.maximum(distance, ((whitened[c] - at) ** 2).sum(axis=1))
-        prior_cost += 0.5 * float(prior_weight[k] @ (at - prior_mean[k]) ** 2)
-        rounding = gamma(2 * s.d + 6) * np.abs(bases[c]) @ np.abs(s.prior_mean[k] - centre)
-        prior_moved += float(prior_weight[k] @ rounding**2)
-    for c, a in enumerate(bases):
-        rounding = gamma(2 * s.d + 6) * np.abs(data - centre) @ np.abs(a).T
-        moved = np.maximum(moved, (rounding**2).sum(axis=1))
-        many = np.where(weight > 1, weight, 0)[:, None]
-        size = np.zeros(points[c].shape)
-        np.add.at(size, group, np.abs(whitened[c]))
-        shift = 2 * (many + 2) * UNIT * size / np.maximum(many, 1) * (many > 0)
-        merged = np.maximum(merged, (many * shift**2).sum(axis=1))
-        inside = np.maximum(inside, 2 * (weight + s.d + 4) * UNIT * scatter[c])
-    quadratic = 0.5 * float(distance.sum()) + prior_cost
-    pull = float((prior_weight * prior_mean**2).max())
-    if not (quadratic < LARGEST and pull < LARGEST):
-        raise Rejected("the data or the prior are too large for double precision")
-    step = math.sqrt(float(moved.sum()) + prior_moved) + math.sqrt(float(merged.sum()))
-    error = (
-        ratio * quadratic
-        + math.sqrt(2 * quadratic) * step
-        + 0.5 * step**2
-        + float(inside.sum())
-        + 0.5 * float(merged.sum())
-        + slip
-    )
-    for array in (points, scatter, entropy, allowed):
-        array.setflags(write=False)
-    return Root(
-        statement=s,
-        samples=data,
-        group=group,
-        weight=weight.astype(np.int64),
-        points=points,
-        scatter=scatter,
-        system=system,
-        entropy=entropy,
-        prior_mean=prior_mean,
-        prior_weight=prior_weight,
-        mean_lower=mean_lower,
-        mean_upper=mean_upper,
-        classes=_classes(s, low, high),
-        allowed=allowed,
-        conflicts=conflicts,
-        implications=implications,
-        counts=_counts(s, group),
-        size_lower=low,
-        size_upper=high,
-        error=1.01 * error,
-    )
+        Let Q be a clustering's quadratic cost in these coordinates: sqrt(2 Q) is a distance between the points (and
+        prior means) and the means. In exact coordinates ``x + e`` it changes by |e| at most, and a precision P >=
+        (1 - r) A'A takes off another share r: r Q + sqrt(2 Q) |e| + |e|^2 / 2, plus the rounding of scatter and of the
+        tables (``slip``). Q is at most what it is with every mean at one point of its box.
+        """
+        dot = gamma(2 * self.d + 6)  # rounding of a difference and a product with A
+        distance, moved = np.zeros((2, self.n))  # the worst over the systems, sample by sample
+        merged, inside = np.zeros((2, self.N))
+        prior_cost = prior_moved = 0.0
+        for k, c in enumerate(self.system.tolist()):
+            g, m = self.prior_weight[k], self.prior_mean[k]
+            at = np.clip(np.where(g > 0, m, 0.0), self.mean_lower[k], self.mean_upper[k])
+            distance = np.maximum(distance, ((whitened[c] - at) ** 2).sum(axis=1))
+            prior_cost += 0.5 * float(g @ (at - m) ** 2)
+            prior_moved += float(g @ (dot * np.abs(bases[c]) @ np.abs(prior_mean[k])) ** 2)
+        many = np.where(self.weight > 1, self.weight, 0)[:, None]  # groups of one sample are not averaged
+        for c, a in enumerate(bases):
+            moved = np.maximum(moved, ((dot * np.abs(data) @ np.abs(a).T) ** 2).sum(axis=1))
+            size = np.zeros((self.N, self.d))
+            np.add.at(size, self.group, np.abs(whitened[c]))
+            shift = 2 * (many + 2) * UNIT * size / np.maximum(many, 1) * (many > 0)
+            merged = np.maximum(merged, (many * shift**2).sum(axis=1))
+            inside = np.maximum(inside, 2 * (self.weight + self.d + 4) * UNIT * self.scatter[c])
+        quadratic = 0.5 * float(distance.sum()) + prior_cost
+        pull = float((self.prior_weight * self.prior_mean**2).max())
+        if not (quadratic < LARGEST and pull < LARGEST):
+            raise Rejected("the data or the prior are too large for double precision")
+        step = math.sqrt(float(moved.sum()) + prior_moved) + math.sqrt(float(merged.sum()))
+        error = ratio * quadratic + math.sqrt(2 * quadratic) * step + 0.5 * step**2
+        return 1.01 * (error + float(inside.sum()) + 0.5 * float(merged.sum()) + slip)
 
 
-def _groups(s: Statement) -> np.ndarray:
+build = Root
+
+
+def _groups(s: Statement) -> Array:
     """Group of every sample, numbered by first sample. "i in k implies j in k for all k" is a must-link."""
     parent = list(range(s.n))
 
@@ -165,13 +152,11 @@ def _groups(s: Statement) -> np.ndarray:
     tied = s.implications[s.implications[:, 2] < 0, :2]
     for i, j in np.concatenate([s.together, tied]).tolist():
         a, b = sorted((top(i), top(j)))
-        parent[b] = a
-    tops = [top(i) for i in range(s.n)]  # the first sample of each group
-    number = {first: g for g, first in enumerate(sorted(set(tops)))}
-    return np.array([number[t] for t in tops], dtype=np.int64)
+        parent[b] = a  # so the top of a group is its first sample
+    return np.unique([top(i) for i in range(s.n)], return_inverse=True)[1].astype(np.int64)
 
 
-def _coordinates(precision: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+def _coordinates(precision: Array, prior: Array) -> tuple[Array, Array, float]:
     r"""``(A, gamma, r)``: P >= (1 - r) A'A and prior >= A' diag(gamma) A in the order of quadratic forms."""
     d = len(precision)
     if not proved_semidefinite(prior):
@@ -200,7 +185,7 @@ def _coordinates(precision: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, 
     return a, g, r
 
 
-def _disagreement(a: np.ndarray, matrix: np.ndarray, g: np.ndarray) -> float:
+def _disagreement(a: Array, matrix: Array, g: Array) -> float:
     """A bound on the norm of ``A^-T matrix A^-1 - diag(g)``.
 
     With the exact residual E = matrix - A' diag(g) A and a computed inverse B, A B = I + G, it is at most
@@ -219,32 +204,17 @@ def _disagreement(a: np.ndarray, matrix: np.ndarray, g: np.ndarray) -> float:
     return float((np.linalg.norm(b.T @ e @ b) + np.linalg.norm(rounding)) / (1 - slip) ** 2 * 1.01)
 
 
-def _merge(whitened: np.ndarray, group: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and half the sum of squares of every group, in every system."""
-    C, n, d = whitened.shape
-    if len(weight) == n:
-        return whitened.copy(), np.zeros((C, n))
-    points, scatter = np.zeros((C, len(weight), d)), np.zeros((C, len(weight)))
-    for c in range(C):
-        np.add.at(points[c], group, whitened[c])
-        points[c] /= weight[:, None]
-        away = whitened[c] - points[c][group]
-        np.add.at(scatter[c], group, 0.5 * (away**2).sum(axis=1))
-    return points, scatter
-
-
-def _box(a: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _box(a: Array, low: Array, high: Array) -> tuple[Array, Array]:
     """The smallest box around the user's box for a mean, in whitened coordinates, widened by its rounding."""
-    d = len(a)
     with np.errstate(invalid="ignore"):
         ends = np.stack([a * low, a * high])
     ends[:, a == 0] = 0.0
     reach = np.where(np.isfinite(low), np.abs(low), 0.0) + np.where(np.isfinite(high), np.abs(high), 0.0)
-    slack = gamma(4 * d + 8) * (np.abs(a) @ reach)
+    slack = gamma(4 * len(a) + 8) * (np.abs(a) @ reach)
     return ends.min(axis=0).sum(axis=1) - slack, ends.max(axis=0).sum(axis=1) + slack
 
 
-def _entropy(s: Statement) -> tuple[np.ndarray, float]:
+def _entropy(s: Statement) -> tuple[Array, float]:
     r"""Cost of a size, (K, n + 1), and how far the tables of all components together can err.
 
     With c = m + alpha_k - 1 and C = n + sum(alpha - 1): free weights cost -c log(c/C), fixed ones -c log pi_k, weights
@@ -255,8 +225,7 @@ def _entropy(s: Statement) -> tuple[np.ndarray, float]:
     total = s.n + float((s.alpha - 1.0).sum())
     tables, slip = np.zeros((s.K, s.n + 1)), 0.0
     for k in range(s.K):
-        c = sizes + (s.alpha[k] - 1.0)
-        extra = np.zeros(s.n + 1)
+        c, extra = sizes + (s.alpha[k] - 1.0), np.zeros(s.n + 1)
         if s.fixed_weights is not None:
             weight = np.full(s.n + 1, s.fixed_weights[k])
         elif "weights" in s.estimators:
@@ -264,66 +233,44 @@ def _entropy(s: Statement) -> tuple[np.ndarray, float]:
         elif total <= 0:
             weight = np.ones(s.n + 1)  # one sample, Jeffreys' prior: nothing is left to weigh
         else:
-            weight = np.clip(np.maximum(c, 0.0) / total, s.weight_lower[k], s.weight_upper[k])
-            extra = np.where(weight != np.maximum(c, 0.0) / total, total * weight - c, 0.0)
+            share = np.maximum(c, 0.0) / total
+            weight = np.clip(share, s.weight_lower[k], s.weight_upper[k])
+            extra = np.where(weight != share, total * weight - c, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             cost = np.where(c == 0, 0.0, -c * np.log(weight)) + extra
         if s.fixed_weights is None:
             cost = np.where(c < 0, np.inf, cost)  # sizes that no clustering can have
-        tables[k] = cost + sizes * s.half_log_det[k]
-        fine = np.isfinite(cost)
-        terms = np.abs(cost) + 4 * np.abs(extra) + np.abs(c) + s.n + np.abs(sizes * s.half_log_det[k])
-        slip += (
-            (16 + 4 * s.K)
-            * UNIT
-            * float(np.max(terms[fine], initial=0.0) + 4 * s.K * (1 + np.abs(s.alpha).max()))
-        )
+        known = sizes * s.half_log_det[k]
+        tables[k] = cost + known
+        terms = np.abs(cost) + 4 * np.abs(extra) + np.abs(c) + s.n + np.abs(known)
+        largest = float(np.max(terms[np.isfinite(cost)], initial=0.0))
+        slip += (16 + 4 * s.K) * UNIT * (largest + 4 * s.K * (1 + float(np.abs(s.alpha).max())))
     return tables, slip
 
 
-def _rules(s: Statement, group: np.ndarray, N: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Candidate components of every group, conflicts and implications between groups."""
-    allowed = np.ones((N, s.K), dtype=bool)
-    for i, k in s.labels.tolist():
-        allowed[group[i], np.arange(s.K) != k] = False
-    pairs = np.unique(np.sort(group[s.apart], axis=1), axis=0).reshape(-1, 2)
-    torn = pairs[:, 0] == pairs[:, 1]
-    allowed[pairs[torn, 0]] = False  # apart from itself: nothing is feasible
-    implications = s.implications[s.implications[:, 2] >= 0].copy()
-    implications[:, :2] = group[implications[:, :2]]
-    implications = np.unique(implications[implications[:, 0] != implications[:, 1]], axis=0).reshape(-1, 3)
-    return allowed, pairs[~torn], implications
-
-
-def _counts(s: Statement, group: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray, int, int, int], ...]:
-    rows = []
-    for k, low, high, samples in s.counts:
-        groups, coefficient = np.unique(group[samples], return_counts=True)
-        rows.append((groups, coefficient.astype(np.int64), k, low, high))
-    return tuple(rows)
-
-
-def _classes(s: Statement, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def _classes(s: Statement) -> Array:
     """Interchangeable components: those of which the statement says the same."""
+    low, high = s.size_limits()
     numbers: dict[tuple[object, ...], int] = {}
-    out = np.zeros(s.K, dtype=np.int64)
+    out = []
     for k in range(s.K):
+        mean = s.prior_mean[k].tobytes() if s.prior_precision[k].any() else b""
+        matrices = s.precision_of(k).tobytes(), s.prior_precision[k].tobytes(), mean
+        bounds = s.mean_lower[k].tobytes(), s.mean_upper[k].tobytes(), int(low[k]), int(high[k])
+        weights = float(s.alpha[k]), float(s.weight_lower[k]), float(s.weight_upper[k])
+        fixed = None if s.fixed_weights is None else float(s.fixed_weights[k])
+        labels = frozenset(i for i, c in s.labels.tolist() if c == k)
+        implications = frozenset((i, j) for i, j, c in s.implications.tolist() if c == k)
+        counts = sorted((a, b, tuple(sorted(x.tolist()))) for c, a, b, x in s.counts if c == k)
         said = (
-            s.precision[k if len(s.precision) > 1 else 0].tobytes(),
+            matrices,
             float(s.half_log_det[k]),
-            s.prior_precision[k].tobytes(),
-            s.prior_mean[k].tobytes() if s.prior_precision[k].any() else b"",
-            float(s.alpha[k]),
-            s.mean_lower[k].tobytes(),
-            s.mean_upper[k].tobytes(),
-            float(s.weight_lower[k]),
-            float(s.weight_upper[k]),
-            None if s.fixed_weights is None else float(s.fixed_weights[k]),
-            int(low[k]),
-            int(high[k]),
-            tuple(sorted({i for i, c in s.labels.tolist() if c == k})),
-            tuple(sorted({(i, j) for i, j, c in s.implications.tolist() if c == k})),
-            tuple(sorted((a, b, tuple(sorted(x.tolist()))) for c, a, b, x in s.counts if c == k)),
+            bounds,
+            weights,
+            fixed,
+            labels,
+            implications,
+            tuple(counts),
         )
-        out[k] = numbers.setdefault(said, len(numbers))
-    return out
+        out.append(numbers.setdefault(said, len(numbers)))
+    return np.array(out)

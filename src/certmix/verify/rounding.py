@@ -2,7 +2,8 @@
 
 Assumed are IEEE double precision, rounded to nearest, and logarithms and square roots that are right to two units in
 the last place. A sum of n products, in whatever order, errs by at most ``gamma(n)`` times the sum of their absolute
-values (Higham, Accuracy and Stability of Numerical Algorithms, section 3).
+values (Higham, Accuracy and Stability of Numerical Algorithms, section 3). What underflow does is far below the error
+``Root.error`` that every bound is lowered by.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import math
 
 import numpy as np
 
+Array = np.ndarray
 UNIT = 2.0**-53  # largest relative error of one operation
 TINY = 1e-290  # more than what underflow can do to any sum here
 
@@ -26,18 +28,16 @@ def below(value: float, error: float) -> float:
     return math.nextafter(value - error, -math.inf)
 
 
-def total_below(values: np.ndarray) -> float:
+def total_below(values: Array) -> float:
     """A double that is not above the exact sum (math.fsum rounds the exact sum once)."""
-    return math.nextafter(math.fsum(values.tolist()), -math.inf)
+    return below(math.fsum(values.tolist()), 0.0)
 
 
-def whole_numbers(array: np.ndarray) -> tuple[np.ndarray, int]:
+def whole_numbers(array: Array) -> tuple[Array, int]:
     """``(m, e)`` with array = m 2^e exactly, m an object array of Python's unbounded integers."""
     mantissa, exponent = np.frexp(np.asarray(array, dtype=np.float64))
-    scaled = (mantissa * 2.0**53).astype(np.int64)
-    exponent = exponent.astype(np.int64) - 53
-    used = scaled != 0
-    least = int(exponent[used].min()) if used.any() else 0
+    scaled, exponent = (mantissa * 2.0**53).astype(np.int64), exponent.astype(np.int64) - 53
+    least = int(exponent[scaled != 0].min(initial=1024))
     flat = [int(m) << (int(x) - least) if m else 0 for m, x in zip(scaled.flat, exponent.flat, strict=True)]
     return np.array(flat, dtype=object).reshape(scaled.shape), least
 
@@ -47,26 +47,18 @@ def to_double(value: int, exponent: int) -> float:
     return float(value << exponent) if exponent >= 0 else value / (1 << -exponent)
 
 
-def running_sums(values: np.ndarray) -> np.ndarray:
+def running_sums(values: Array) -> Array:
     """``0, v_0, v_0 + v_1, ...``, each rounded once from the exact sum."""
     numbers, exponent = whole_numbers(values)
-    total, out = 0, np.zeros(len(values) + 1)
-    for i, number in enumerate(numbers):
-        total += number
-        out[i + 1] = to_double(total, exponent)
-    return out
+    return np.array([0.0, *(to_double(total, exponent) for total in numbers.cumsum())])
 
 
-def residual(matrix: np.ndarray, a: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
+def residual(matrix: Array, a: Array, diagonal: Array) -> Array:
     """``matrix - a' diag(diagonal) a``, each entry rounded once from its exact value."""
     (m, em), (f, ef), (g, eg) = whole_numbers(matrix), whole_numbers(a), whole_numbers(diagonal)
-    product, ep = (f.T * g) @ f, 2 * ef + eg
-    low = min(em, ep)
-    out = np.empty(matrix.shape)
-    for place in np.ndindex(matrix.shape):
-        exact = (int(m[place]) << (em - low)) - (int(product[place]) << (ep - low))
-        out[place] = to_double(exact, low)
-    return out
+    low = min(em, 2 * ef + eg)
+    exact = m * (1 << (em - low)) - ((f.T * g) @ f) * (1 << (2 * ef + eg - low))
+    return np.array([to_double(int(x), low) for x in exact.flat]).reshape(matrix.shape)
 
 
 def cholesky_loss(order: int, trace: float) -> float:
@@ -79,7 +71,7 @@ def cholesky_loss(order: int, trace: float) -> float:
     return share / (1.0 - share) * trace + TINY
 
 
-def proved_semidefinite(matrix: np.ndarray) -> bool:
+def proved_semidefinite(matrix: Array) -> bool:
     """Whether a symmetric matrix is positive semidefinite for sure; a diagonal one is decided exactly."""
     diagonal = np.diag(matrix).copy()
     if not (matrix - np.diag(diagonal)).any():
@@ -95,17 +87,15 @@ def proved_semidefinite(matrix: np.ndarray) -> bool:
         return False
 
 
-def least_quadratic(
-    a: np.ndarray, b: np.ndarray, c: np.ndarray, low: np.ndarray, high: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def least_quadratic(a: Array, b: Array, c: Array, low: Array, high: Array) -> tuple[Array, Array]:
     """``min over x in [low, high] of a/2 x^2 - b x + c`` and the size ``a/2 x^2 + s |x| + c`` of its terms there.
 
     a, c >= 0 and s = sqrt(2 a c), which is at least what a sum ``b = sum w x`` can be in absolute terms when
     ``a >= sum w`` and ``c >= sum w x^2 / 2`` (Cauchy-Schwarz). If a, b, c come from sums of at most N terms, the value
-    is right to ``gamma(N + 16)`` times that size: the minimiser is off by a relative error only, which enters squared.
+    is right to ``gamma(N + 16)`` times that size: b is off by at most gamma(N) s, so the minimiser by gamma(N) s / a,
+    which enters squared.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        x = np.where(a > 0, b / a, 0.0)
-    x = np.clip(x, low, high)
+        x = np.clip(np.where(a > 0, b / a, 0.0), low, high)
     half = 0.5 * a * x * x
     return half - b * x + c, half + np.sqrt(2.0 * a * c) * np.abs(x) + c

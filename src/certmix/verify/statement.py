@@ -1,7 +1,6 @@
 """The statement of a problem, read strictly, and the digests that tie a certificate to it and to the data.
 
-The statement is a JSON object of plain numbers (docs/certificates.md lists its entries). Numbers are exact: what is
-written is the shortest decimal that reads back as the same double. An infinite bound is null.
+The statement is a JSON object of plain numbers; docs/certificates.md lists its entries and defines the objective.
 """
 
 from __future__ import annotations
@@ -10,28 +9,17 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from certmix.verify.evidence import Rejected
 
-ENTRIES = frozenset(
-    (
-        *("n_samples", "n_features", "n_components", "precision", "half_log_det", "fixed_weights"),
-        *(
-            "weight_lower",
-            "weight_upper",
-            "mean_lower",
-            "mean_upper",
-            "alpha",
-            "prior_mean",
-            "prior_precision",
-        ),
-        *("estimators", "allow_empty", "together", "apart", "implications", "labels", "sizes", "counts"),
-    )
-)
+ENTRIES = {
+    "n_samples", "n_features", "n_components", "precision", "half_log_det", "fixed_weights", "weight_lower",
+    "weight_upper", "mean_lower", "mean_upper", "alpha", "prior_mean", "prior_precision", "estimators",
+    "allow_empty", "together", "apart", "implications", "labels", "sizes", "counts",
+}  # fmt: skip
 
 
 def digest(statement: Mapping[str, Any]) -> str:
@@ -47,32 +35,37 @@ def data_digest(data: np.ndarray) -> str:
     return hashlib.sha256(head + values.astype("<f8").tobytes()).hexdigest()
 
 
-@dataclass(frozen=True)
 class Statement:
-    """The entries as arrays; see :data:`ENTRIES` and docs/certificates.md."""
+    """The entries as arrays; a bound that is missing is infinite, ``counts`` are (component, low, high, samples)."""
 
-    n: int
-    d: int
-    K: int
-    precision: np.ndarray
-    half_log_det: np.ndarray
-    fixed_weights: np.ndarray | None
-    weight_lower: np.ndarray
-    weight_upper: np.ndarray
-    mean_lower: np.ndarray
-    mean_upper: np.ndarray
-    alpha: np.ndarray
-    prior_mean: np.ndarray
-    prior_precision: np.ndarray
-    estimators: frozenset[str]
-    allow_empty: bool
-    together: np.ndarray
-    apart: np.ndarray
-    implications: np.ndarray
-    labels: np.ndarray
-    sizes: np.ndarray
-    counts: tuple[tuple[int, int, int, np.ndarray], ...]
-    """(component, low, high, samples)."""
+    def __init__(self, entry: Mapping[str, Any]) -> None:
+        n, d, K = (_whole(entry[name], 1) for name in ("n_samples", "n_features", "n_components"))
+        self.n, self.d, self.K = n, d, K
+        self.precision = _floats(entry["precision"], len(entry["precision"]), d, d)
+        self.half_log_det = _floats(entry["half_log_det"], K)
+        fixed, prior = entry["fixed_weights"], entry["prior_precision"]
+        self.fixed_weights = None if fixed is None else _floats(fixed, K)
+        self.weight_lower, self.weight_upper = (
+            _floats(entry[f"weight_{end}"], K) for end in ("lower", "upper")
+        )
+        self.mean_lower = _floats(entry["mean_lower"], K, d, missing=-math.inf)
+        self.mean_upper = _floats(entry["mean_upper"], K, d, missing=math.inf)
+        self.alpha, self.prior_mean = _floats(entry["alpha"], K), _floats(entry["prior_mean"], K, d)
+        self.prior_precision = np.zeros((K, d, d)) if prior is None else _floats(prior, K, d, d)
+        self.estimators, self.allow_empty = frozenset(entry["estimators"]), entry["allow_empty"]
+        sample, component = (0, n - 1), (0, K - 1)
+        self.together = _rows(entry["together"], sample, sample)
+        self.apart = _rows(entry["apart"], sample, sample)
+        self.implications = _rows(entry["implications"], sample, sample, (-1, K - 1))
+        self.labels = _rows(entry["labels"], sample, component)
+        self.sizes = _rows(entry["sizes"], (-1, K - 1), (0, None), (0, None))
+        self.counts = [
+            (_whole(k, *component), _whole(low, 0), _whole(high, 0), _rows([[i] for i in some], sample)[:, 0])
+            for k, low, high, some in entry["counts"]
+        ]
+
+    def precision_of(self, k: int) -> np.ndarray:
+        return self.precision[k if len(self.precision) > 1 else 0]
 
     def size_limits(self) -> tuple[np.ndarray, np.ndarray]:
         """Smallest and largest size of every component; with ``pi_k = n_k / n`` the weights limit them too."""
@@ -96,81 +89,45 @@ def read(entry: Any) -> Statement:
     if not isinstance(entry, Mapping) or set(entry) != ENTRIES:
         raise Rejected("the statement does not have the entries that it must have")
     try:
-        return _read(entry)
+        found = Statement(entry)
     except (TypeError, ValueError, KeyError, IndexError, OverflowError) as error:
         raise Rejected(f"the statement cannot be read ({error})") from None
-
-
-def _read(entry: Mapping[str, Any]) -> Statement:
-    n, d, K = (_whole(entry[name], 1) for name in ("n_samples", "n_features", "n_components"))
-    precision = _floats(entry["precision"], len(entry["precision"]), d, d)
-    if len(precision) not in (1, K):
-        raise Rejected("the statement has neither one precision matrix nor one per component")
-    prior = entry["prior_precision"]
-    found = Statement(
-        n=n,
-        d=d,
-        K=K,
-        precision=precision,
-        half_log_det=_floats(entry["half_log_det"], K),
-        fixed_weights=None if entry["fixed_weights"] is None else _floats(entry["fixed_weights"], K),
-        weight_lower=_floats(entry["weight_lower"], K),
-        weight_upper=_floats(entry["weight_upper"], K),
-        mean_lower=_floats(entry["mean_lower"], K, d, missing=-math.inf),
-        mean_upper=_floats(entry["mean_upper"], K, d, missing=math.inf),
-        alpha=_floats(entry["alpha"], K),
-        prior_mean=_floats(entry["prior_mean"], K, d),
-        prior_precision=np.zeros((K, d, d)) if prior is None else _floats(prior, K, d, d),
-        estimators=frozenset(entry["estimators"]),
-        allow_empty=entry["allow_empty"],
-        together=_rows(entry["together"], (0, n - 1), (0, n - 1)),
-        apart=_rows(entry["apart"], (0, n - 1), (0, n - 1)),
-        implications=_rows(entry["implications"], (0, n - 1), (0, n - 1), (-1, K - 1)),
-        labels=_rows(entry["labels"], (0, n - 1), (0, K - 1)),
-        sizes=_rows(entry["sizes"], (-1, K - 1), (0, None), (0, None)),
-        counts=tuple(_count(row, n, K) for row in entry["counts"]),
-    )
-    _check(found)
+    wrong = _wrong(found)
+    if wrong:
+        raise Rejected(f"the statement's {wrong}")
     return found
 
 
-def _check(s: Statement) -> None:
+def _wrong(s: Statement) -> str | None:
+    """What is impossible about a statement."""
     if not isinstance(s.allow_empty, bool) or not s.estimators <= {"weights", "means"}:
-        raise Rejected("the statement's allow_empty or estimators are not what they can be")
-    if s.fixed_weights is not None and not (
-        (s.fixed_weights > 0).all() and abs(s.fixed_weights.sum() - 1) < 1e-9
-    ):
-        raise Rejected("the statement's fixed weights are not positive or do not add up to one")
-    if (
-        not (s.alpha > 0).all()
-        or not ((s.weight_lower >= 0) & (s.weight_lower <= s.weight_upper) & (s.weight_upper > 0)).all()
-    ):
-        raise Rejected("the statement's Dirichlet parameters or bounds on the weights are impossible")
-    if s.allow_empty and s.fixed_weights is None and (s.alpha < 1).any():
-        raise Rejected(
-            "with empty components and a Dirichlet parameter below one the objective has no minimum"
-        )
-    if not (s.mean_lower <= s.mean_upper).all():
-        raise Rejected("the statement's bounds on the means are impossible")
-    for matrix in (*s.precision, *s.prior_precision):
-        if not (matrix == matrix.T).all():
-            raise Rejected("a matrix of the statement is not symmetric")
+        return "allow_empty or estimators are not what they can be"
+    if len(s.precision) not in (1, s.K):
+        return "precision is neither one matrix nor one per component"
+    if any((matrix != matrix.T).any() for matrix in (*s.precision, *s.prior_precision)):
+        return "matrices are not symmetric"
+    fixed = s.fixed_weights
+    if fixed is not None and not ((fixed > 0).all() and abs(fixed.sum() - 1) < 1e-9):
+        return "fixed weights are not positive or do not add up to one"
+    if not ((s.weight_lower >= 0) & (s.weight_lower <= s.weight_upper) & (s.weight_upper > 0)).all():
+        return "bounds on the weights are impossible"
+    if not (s.mean_lower <= s.mean_upper).all() or not (s.alpha > 0).all():
+        return "bounds on the means or Dirichlet parameters are impossible"
+    if s.allow_empty and fixed is None and (s.alpha < 1).any():
+        return "objective has no minimum: a Dirichlet parameter is below one and components may be empty"
     # The logarithms of the determinants are part of the statement; they are looked at only for gross errors.
     own = -0.5 * np.linalg.slogdet(s.precision)[1]
     absent = len(s.precision) == 1 and not s.half_log_det.any()
     if not absent and not np.allclose(s.half_log_det, own, rtol=1e-6, atol=1e-6):
-        raise Rejected("the statement's half_log_det is not that of its precision")
+        return "half_log_det is not that of its precision"
+    return None
 
 
 def _whole(value: Any, low: int, high: int | None = None) -> int:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int)
-        or value < low
-        or (high is not None and value > high)
-    ):
+    fits = isinstance(value, int) and not isinstance(value, bool) and value >= low
+    if not fits or (high is not None and value > high):
         raise ValueError(f"{value!r} is not a whole number of the right size")
-    return value
+    return int(value)
 
 
 def _floats(value: Any, *shape: int, missing: float | None = None) -> np.ndarray:
@@ -189,13 +146,3 @@ def _floats(value: Any, *shape: int, missing: float | None = None) -> np.ndarray
 def _rows(value: Any, *limits: tuple[int, int | None]) -> np.ndarray:
     rows = [[_whole(x, *limit) for x, limit in zip(row, limits, strict=True)] for row in value]
     return np.array(rows, dtype=np.int64).reshape(-1, len(limits))
-
-
-def _count(row: Any, n: int, K: int) -> tuple[int, int, int, np.ndarray]:
-    k, low, high, samples = row
-    return (
-        _whole(k, 0, K - 1),
-        _whole(low, 0),
-        _whole(high, 0),
-        np.array([_whole(i, 0, n - 1) for i in samples], dtype=np.int64),
-    )

@@ -1,21 +1,15 @@
 """The tree of a certificate: do its leaves cover the root, and is every leaf settled?
 
-A node is its parent's domain after the parent's steps, plus one decision:
+A node is its parent's domain after the parent's steps, plus one decision (docs/certificates.md, The tree):
 
-    kind 0  the root, no decision
-    kind 1  group g is in component k            args (g, k, 0)
-    kind 2  group g is in none of the components that are exchangeable with k (k among them)
-    kind 3  component k has at most s samples    args (k, s, 0)
-    kind 4  component k has at least s + 1
-    kind 5  component k has at most s samples, k the first of a set of exchangeable components
-    kind 6  every component that is exchangeable with k has at least s + 1
+    1 IN, 2 OUT                       group g is in component k / in none of those exchangeable with k
+    3 AT_MOST, 4 AT_LEAST             component k has at most s samples / at least s + 1
+    5 FIRST_AT_MOST, 6 ALL_AT_LEAST   component k has at most s samples / all exchangeable with k have at least s + 1
 
-Kinds 1 and 2 belong together, as do 3 and 4, 5 and 6. When g is in one of several exchangeable components, renaming
-them puts it into the first, so in kind 1 k must be the first of its set; likewise, when one of several exchangeable
-components has at most s samples, renaming makes it the first. A side may be missing if nothing feasible is in it.
-After the decision come conclusions (:meth:`Domain.propagate`), then the node's steps in their order, each followed by
-conclusions. A node is settled when a step's bound reaches the target or nothing feasible is left; one that is not must
-have children.
+When g is in one of several exchangeable components, renaming them puts it into the first, so in IN k must be the first
+of its set; likewise, when one of several has at most s samples, renaming makes it the first. After the decision come
+conclusions (:meth:`Domain.propagate`), then the node's steps in their order, each followed by conclusions. A node is
+settled when a step's bound reaches the target or nothing feasible is left; one that is not must have children.
 """
 
 from __future__ import annotations
@@ -30,16 +24,11 @@ import numpy as np
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.root import Root
+from certmix.verify.rounding import Array
 
 ROOT, IN, OUT, AT_MOST, AT_LEAST, FIRST_AT_MOST, ALL_AT_LEAST = range(7)
-OTHER = {
-    IN: OUT,
-    OUT: IN,
-    AT_MOST: AT_LEAST,
-    AT_LEAST: AT_MOST,
-    FIRST_AT_MOST: ALL_AT_LEAST,
-    ALL_AT_LEAST: FIRST_AT_MOST,
-}
+SIDES = ((IN, OUT), (AT_MOST, AT_LEAST), (FIRST_AT_MOST, ALL_AT_LEAST))
+OTHER = {one: other for pair in SIDES for one, other in (pair, pair[::-1])}
 
 Step = Callable[[Root, Domain, Evidence, float], float]
 """``step(root, domain, evidence, target)`` proves a lower bound for everything in the domain that it leaves there; it
@@ -48,37 +37,29 @@ may remove what it has proved to cost the target or more."""
 
 @dataclass(frozen=True)
 class Walked:
-    """What the walk found: how many nodes and leaves, and the least bound of a leaf."""
+    """How many nodes the walk saw, and how many of them settled."""
 
     nodes: int
     leaves: int
-    bound: float
 
 
 def decide(domain: Domain, root: Root, kind: int, args: Sequence[int]) -> Domain:
     """The domain with one more decision, before conclusions."""
     child = domain.copy()
     first, second = int(args[0]), int(args[1])
-    if kind in (IN, OUT):
-        alike = next(members for members in domain.exchangeable(root) if second in members)
-        if kind == IN:
-            if second != alike[0]:
-                raise Rejected(f"component {second} is not the first of those exchangeable with it")
-            child.put(first, second)
-        else:
-            child.allowed[first, alike] = False
-    elif kind in (FIRST_AT_MOST, ALL_AT_LEAST):
-        alike = next(members for members in domain.exchangeable(root) if first in members)
-        if kind == ALL_AT_LEAST:
-            child.low[alike] = np.maximum(child.low[alike], second + 1)
-        elif first != alike[0]:
-            raise Rejected(f"component {first} is not the first of those exchangeable with it")
-        else:
-            child.high[first] = min(int(child.high[first]), second)
-    elif kind == AT_MOST:
-        child.high[first] = min(int(child.high[first]), second)
+    k = second if kind in (IN, OUT) else first
+    alike = next(members for members in domain.exchangeable(root) if k in members)
+    if kind in (IN, FIRST_AT_MOST) and k != alike[0]:
+        raise Rejected(f"component {k} is not the first of those exchangeable with it")
+    if kind == IN:
+        child.put(first, k)
+    elif kind == OUT:
+        child.allowed[first, alike] = False
+    elif kind in (AT_MOST, FIRST_AT_MOST):
+        child.high[k] = min(int(child.high[k]), second)
     else:
-        child.low[first] = max(int(child.low[first]), second + 1)
+        which = alike if kind == ALL_AT_LEAST else [k]
+        child.low[which] = np.maximum(child.low[which], second + 1)
     return child
 
 
@@ -97,7 +78,7 @@ def walk(
     evidence : the arrays ``tree/parent``, ``tree/kind``, ``tree/args``
     entries : document["steps"]
     kinds : the function of every kind of step
-    settle : the function for a leaf without steps in which everything is decided
+    settle : the function for a leaf in which everything is decided
     """
     parent = evidence.integers("tree/parent", None)
     count = len(parent)
@@ -107,39 +88,37 @@ def walk(
         raise Rejected("the tree does not begin with its root")
     if (parent[1:] < 0).any() or (parent[1:] >= np.arange(1, count)).any() or (kind[1:] == ROOT).any():
         raise Rejected("a node of the tree does not come after its parent")
-    branch = (kind == IN) | (kind == OUT)
-    first, second = args[:, 0], args[:, 1]
-    if (
-        (first[branch] >= root.N).any()
-        or (second[branch] >= root.K).any()
-        or (first[kind > OUT] >= root.K).any()
-        or (second[kind > OUT] > root.n).any()
-    ):
+    # What args may be: (group, component) for IN and OUT, (component, size) for the others.
+    limits = np.where((kind <= OUT)[:, None], (root.N - 1, root.K - 1), (root.K - 1, root.n))
+    if (args[1:, :2] > limits[1:]).any():
         raise Rejected("a node of the tree decides about a group, component or size that is not there")
     children: list[list[int]] = [[] for _ in range(count)]
     for i in range(1, count):
         children[parent[i]].append(i)
     steps = _steps(entries, evidence, count)
 
-    leaves, visited, least = 0, 0, math.inf
+    leaves = visited = 0
     stack = [(0, Domain.of(root))]
     while stack:
         node, domain = stack.pop()
         visited += 1
         try:
-            bound = _node(root, domain, steps[node], target, kinds, settle, leaf=not children[node])
+            bound = _node(root, domain, steps[node], target, kinds)
+            if not children[node] and bound < target and domain.decided.all():
+                bound = max(bound, settle(root, domain, Evidence({}, {}), target))
             if bound >= target:
-                leaves, least = leaves + 1, min(least, bound)
-                continue
-            if not children[node]:
+                leaves += 1
+            elif not children[node]:
                 notes = "".join(f"; {note}" for step in steps[node] for note in step.notes[:8])
                 raise Rejected(f"its bound {bound!r} does not reach the target {target!r}{notes}")
-            for child in _covering(root, domain, children[node], kind, args):
-                stack.append((child, decide(domain, root, int(kind[child]), args[child].tolist())))
+            else:
+                _check_cover(root, domain, children[node], kind, args)
+                for child in children[node]:
+                    stack.append((child, decide(domain, root, int(kind[child]), args[child].tolist())))
         except Rejected as error:
             what = "leaf" if not children[node] else "node"
             raise Rejected(f"{what} {node} of the tree fails: {error}") from None
-    return Walked(visited, leaves, least)
+    return Walked(visited, leaves)
 
 
 def _steps(entries: Sequence[Mapping[str, Any]], evidence: Evidence, count: int) -> list[list[Evidence]]:
@@ -154,19 +133,12 @@ def _steps(entries: Sequence[Mapping[str, Any]], evidence: Evidence, count: int)
 
 
 def _node(
-    root: Root,
-    domain: Domain,
-    steps: Sequence[Evidence],
-    target: float,
-    kinds: Mapping[str, Step],
-    settle: Step,
-    *,
-    leaf: bool,
+    root: Root, domain: Domain, steps: Sequence[Evidence], target: float, kinds: Mapping[str, Step]
 ) -> float:
-    """Run a node's steps; the bound that they prove, infinite when nothing is left."""
+    """Draw conclusions and run a node's steps; the bound that they prove, infinite when nothing is left."""
+    bound = -math.inf
     if not domain.propagate(root):
         return math.inf
-    bound = -math.inf
     for step in steps:
         name = step.numbers["kind"]
         if name not in kinds:
@@ -179,24 +151,15 @@ def _node(
             return bound
         if not domain.propagate(root):
             return math.inf
-    if leaf and domain.decided.all():
-        bound = max(bound, settle(root, domain, Evidence({}, {}), target))
     return bound
 
 
-def _covering(
-    root: Root, domain: Domain, children: Sequence[int], kind: np.ndarray, args: np.ndarray
-) -> Sequence[int]:
-    """The children, once it is clear that they cover the node."""
+def _check_cover(root: Root, domain: Domain, children: Sequence[int], kind: Array, args: Array) -> None:
+    """The children must be the two sides of one decision; one may be missing if nothing is left in it."""
     one = children[0]
-    sides = {int(kind[c]): c for c in children}
-    same = all((args[c] == args[one]).all() for c in children)
-    if len(children) > 2 or len(sides) != len(children) or not same:
-        raise Rejected("its children are not the two sides of one decision")
-    if len(children) == 2 and int(kind[children[1]]) != OTHER[int(kind[one])]:
-        raise Rejected("its children are not the two sides of one decision")
+    other = OTHER[int(kind[one])]
     if len(children) == 1:
-        missing = decide(domain, root, OTHER[int(kind[one])], args[one].tolist())
-        if missing.propagate(root):
+        if decide(domain, root, other, args[one].tolist()).propagate(root):
             raise Rejected("one side of its decision is missing and not empty")
-    return children
+    elif len(children) > 2 or kind[children[1]] != other or (args[children[1]] != args[one]).any():
+        raise Rejected("its children are not the two sides of one decision")
