@@ -40,7 +40,8 @@ def instances(pam50: Path | None) -> Iterator[tuple[str, Callable[[], Problem]]]
         yield f"iris K={k}", lambda k=k: load("iris").problem(n_components=k)
     yield "overlapping n=300 d=2 K=3", lambda: overlapping(300, 2, 3, 0)
     yield "overlapping n=300 d=3 K=4", lambda: overlapping(300, 3, 4, 2)
-    yield "iris with 20+20 links, sizes >= 10", lambda: linked(load("iris"))
+    for name in ("iris", "brca"):
+        yield f"{name} with 20+20 links, sizes >= 10", lambda name=name: linked(load(name))
     if pam50 is not None:
         yield "pam50-4d with labels", lambda: labelled(load_pam50(pam50))
         yield "pam50-4d without labels", lambda: load_pam50(pam50).problem()

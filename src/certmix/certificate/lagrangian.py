@@ -192,7 +192,8 @@ class LagrangianProver:
             before, gone = ascent.best, ascent.iterations
             ascent.advance(aim, min(gone + SHORT, ITERATIONS), limit, 4 * limit)
             gained, lacking = ascent.best - before, aim - ascent.best
-            if relaxed is not None:  # no gap that splitting could close: more iterations, unless they are dear
+            if relaxed is not None:
+                # There is no gap that splitting could close: more iterations, unless they are dear.
                 near = ascent.nodes * self.root.N * self.root.d < MUCH_WORK
             else:
                 near = lacking < NEAR * max(1.0, abs(aim))
