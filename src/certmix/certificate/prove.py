@@ -30,7 +30,7 @@ MOST_GROUPS = 200_000
 MOST_DIMENSIONS = 6
 MOST_DENSE = 600  # groups that a semidefinite search of the maker's own may have
 FEW_GROUPS = 200  # with conflicts and so few groups it is tried first
-FIRST_SHARE = 0.7  # of the time, for what is tried first
+FIRST_SHARE = 0.85  # of the time, for what is tried first
 CHECK_SHARE = (
     0.3  # of the time: a proof by multipliers that would take longer to check is handed out unchecked
 )
