@@ -57,14 +57,14 @@ def test_other_data_are_rejected(solved, files):
 
 
 def test_a_raised_bound_is_rejected(solved, files):
-    """The sentence names the leaf that fails."""
+    """The sentence says why."""
     path = files / "out" / "certificate.json"
     document = json.loads(path.read_text())
     document["bound"] += 1e-3
     path.write_text(json.dumps(document))
     answer = solved(f"verify out data.csv {DATA}")
     assert answer.code == 1
-    assert "leaf 0 of the tree fails" in answer.out
+    assert "lies above the objective" in answer.out
     told = solved(f"verify out data.csv {DATA} --json").json
     assert told["verified"] is False
     assert told["level"] == "rejected"
