@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 INTERVAL, DUAL, SDP, BNB = ("interval loop",), ("dual loop",), ("sdp loop",), ("bnb loop",)
+SPLIT = ("sdp loop, split",)
 PRICING = ("tests/kernels/test_pricing.py",)
 CELLS = ("tests/kernels/test_cell_pricing.py",)
 CLUMPS = ("tests/kernels/test_cell_clumps.py",)
@@ -531,6 +532,30 @@ MUTANTS = (
         "                if left == 0:\n",
         "                if left == 0 or not inside:\n",
         SDP,
+    ),
+    Mutant(
+        "sdp: a size between the parts",
+        "A root is split by the smallest size, and one size is in neither part.",
+        "search/bounds/semidefinite/bound.py",
+        'child["a"][alike] = size + 1',
+        'child["a"][alike] = size + 2',
+        ("tests/search/semidefinite/test_domain.py",),
+    ),
+    Mutant(
+        "sdp: one part speaks for both",
+        "The bound of one part of a split root is reported for the whole.",
+        "search/bounds/semidefinite/bound.py",
+        "self.on_root_bound(float(self._proved.min()))",
+        "self.on_root_bound(float(self._proved.max()))",
+        SPLIT,
+    ),
+    Mutant(
+        "sdp: names and an order of means",
+        "Components that have names are put in order by their means as well.",
+        "search/bounds/semidefinite/geometry.py",
+        "._replace(classes=np.arange(instance.n_components))",
+        "",
+        ("tests/search/semidefinite/test_geometry.py",),
     ),
     # -- the paper's branch and bound --------------------------------------------------------------------------
     Mutant(
