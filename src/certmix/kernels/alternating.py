@@ -121,6 +121,7 @@ def iterate(
     free = np.empty((B, Q))
     diagonal = np.empty((B, Q))
     y = np.empty((B, Q, Q))
+    near = np.empty((B, Q, Q))
     scratch = np.empty(Q)
     primal = 0.0
     dual = 0.0
@@ -177,7 +178,6 @@ def iterate(
                 break
         have = np.zeros(M)
         movable = np.zeros(M)
-        near = np.empty((B, Q, Q))
         for b in range(B):
             n = order[b]
             if not awake[b]:

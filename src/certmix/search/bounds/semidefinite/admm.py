@@ -24,7 +24,7 @@ SPARE = 3  # eigenpairs computed beyond those that were used last time
 EXACT = 10  # the eigenvectors are computed afresh every so many iterations and improved in between
 IDLE = 5  # a block that held next to nothing last time is looked at again only every so many iterations
 FAINT, ASLEEP = 0.05, 0.1  # ... and what they held was no more than this share of the pool's components
-SMALL = 130  # up to this order a whole round is one compiled call
+SMALL, MOST_ENTRIES = 130, 4_000_000  # up to this order and in all: a whole round is one compiled call
 
 
 class Method:
@@ -57,7 +57,8 @@ class Method:
 
     def run(self, iterations: int) -> None:
         """So many iterations, then adapt the penalty."""
-        if max(len(p.index) for p in self.pools) <= SMALL:
+        largest = max(len(p.index) for p in self.pools)
+        if largest <= SMALL and len(self.blocks) * largest**2 <= MOST_ENTRIES:
             self._iterate_small(iterations)
         else:
             for _ in range(iterations):
