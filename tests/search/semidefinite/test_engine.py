@@ -169,7 +169,7 @@ def test_agreement_with_the_dual_engine_on_many(seed: int) -> None:
 @pytest.fixture(scope="module")
 def hard() -> tuple[Problem, float]:
     """A problem that is not closed at the root, and its optimum."""
-    problem = overlapping(60, 2, 4, seed=3, spread=1.0)
+    problem = overlapping(50, 2, 4, seed=1, spread=0.5)
     result = solve(problem, "dual", gap=1e-8, threads=1)
     assert result.status is Status.OPTIMAL
     return problem, result.objective
@@ -279,9 +279,8 @@ def test_a_split_root_reports_what_both_parts_prove() -> None:
         assert len(roots) == 2
         for i in (1, 0):
             bound.explore(roots.take(np.array([i])), truth.optimum + 1e-3)
-        assert reported
         assert all(value <= truth.optimum + 1e-9 for value in reported)
-        assert max(reported) > truth.optimum - 10.0
+        assert truth.optimum - 10.0 < bound._proved.min() <= truth.optimum + 1e-9
 
 
 def test_a_split_search_can_be_certified() -> None:
