@@ -20,6 +20,7 @@ from certmix.search.bounds.interval import IntervalBound
 from certmix.search.loop import search
 from certmix.search.nodes import Nodes
 from random_instances import random_problem
+from soundness import examine
 
 
 def small_instances(first: int, count: int) -> Iterator[tuple[int, Clusterings]]:
@@ -219,3 +220,8 @@ def test_a_component_without_candidates_closes_the_node() -> None:
     found = bound._lagrangian(Nodes(fields), 0, 100.0, False)
     assert found is not None
     assert found[0] == math.inf
+
+
+def test_a_master_that_goes_round_in_circles_ends() -> None:
+    """With costs of 1e7 HiGHS's simplex method did not end on a small master; the soundness program found it."""
+    assert examine(60_260, seconds=4.0, only=("dual loop",)).violations == []

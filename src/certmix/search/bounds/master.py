@@ -12,6 +12,8 @@ from __future__ import annotations
 import highspy
 import numpy as np
 
+MOST_ITERATIONS = 100_000  # of the simplex method at a time; ordinary masters take hundreds
+
 
 class Master:
     """Grows by rows (sets) and widens its boxes; warm-started by HiGHS."""
@@ -24,6 +26,8 @@ class Master:
         highs = highspy.Highs()
         highs.setOptionValue("output_flag", False)
         highs.setOptionValue("threads", 1)
+        # With costs of 1e7 the simplex method was seen to go round in circles; without a solution the ascent ends.
+        highs.setOptionValue("simplex_iteration_limit", MOST_ITERATIONS)
         highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
         self.highs = highs
         empty_i, empty_f = np.zeros(0, dtype=np.int32), np.zeros(0)
