@@ -293,3 +293,13 @@ def test_wrong_matrices(tmp_path, text, message):
     """Every wrong matrix file is refused with the place that is wrong."""
     with pytest.raises(InputError, match=message):
         read_matrix(write(tmp_path / "m.csv", text), ["a", "b"])
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_signalling_nan_is_a_missing_value(tmp_path: Path) -> None:
+    """Casting one makes NumPy warn; it is refused like any other NaN, by its row."""
+    values = np.ones((3, 2), dtype="<f4")
+    values.view("<u4")[1, 0] = 0xFFA1F955
+    np.save(tmp_path / "data.npy", values)
+    with pytest.raises(InputError, match="row 1: the value of sample 1 in column .x0. is missing"):
+        read_table(tmp_path / "data.npy")

@@ -236,7 +236,8 @@ def _from_array(path: Path, array: np.ndarray, transpose: bool) -> Grid:
         array = array.T
     if 0 in array.shape:
         raise InputError(f"{path} is empty: {array.shape[0]} samples x {array.shape[1]} features")
-    array = array.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # a signalling NaN; what is not finite is refused later, by its row
+        array = array.astype(np.float64)
     header = tuple(f"x{j}" for j in range(array.shape[1]))
     return Grid(path, header, tuple(array.T), _row_numbers(len(array)))
 
@@ -266,7 +267,8 @@ def _from_parquet(path: Path) -> Grid:
 
 def _typed(values: np.ndarray) -> Any:
     """Numbers as a float array, everything else as a list."""
-    return values.astype(np.float64) if values.dtype.kind in "fiu" else values.tolist()
+    with np.errstate(invalid="ignore"):
+        return values.astype(np.float64) if values.dtype.kind in "fiu" else values.tolist()
 
 
 def _row_numbers(n: int) -> tuple[str, ...]:

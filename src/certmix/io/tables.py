@@ -285,7 +285,8 @@ def read_matrix(path: str | Path, columns: Sequence[str]) -> np.ndarray:
         array = load_npy(path)
         if array.dtype.kind not in "fiu":
             raise InputError(f"{path} holds {array.dtype} values; a matrix must hold real numbers")
-        return array.astype(np.float64)
+        with np.errstate(invalid="ignore"):  # a signalling NaN, refused later
+            return array.astype(np.float64)
     rows, lines, _ = read_rows(path)
     if not all(is_number(cell) for cell in rows[0]):
         header, rows, lines = [cell.strip() for cell in rows[0]], rows[1:], lines[1:]
