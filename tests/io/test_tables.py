@@ -301,5 +301,5 @@ def test_a_signalling_nan_is_a_missing_value(tmp_path: Path) -> None:
     values = np.ones((3, 2), dtype="<f4")
     values.view("<u4")[1, 0] = 0xFFA1F955
     np.save(tmp_path / "data.npy", values)
-    with pytest.raises(InputError, match="row 1: the value of sample 1 in column .x0. is missing"):
+    with pytest.raises(InputError, match="row 1: the value of sample 1 in column 'x0' is missing"):
         read_table(tmp_path / "data.npy")
