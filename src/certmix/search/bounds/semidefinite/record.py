@@ -133,9 +133,7 @@ class Entry:
     group: int = -1
     component: int = -1
     inside: bool = True  # is the group in the component, or in none of those that it stands for
-    size: int = (
-        -1
-    )  # instead of a group: has the component at most this size, or none of those that it stands for
+    size: int = -1  # instead of a group: is the component no larger than this, or are all of them larger
     empty: tuple[int, ...] = ()  # components without samples: of a root
     steps: list[Step] = field(default_factory=list)
     best: Step | None = None  # the proof of the node's bound while it is open
