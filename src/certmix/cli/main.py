@@ -13,6 +13,7 @@ from certmix.cli.check import constraints_app
 from certmix.cli.engines import engines_command
 from certmix.cli.export import export_command
 from certmix.cli.reproduce import reproduce_command
+from certmix.cli.request import with_problem
 from certmix.cli.solve import solve_command
 from certmix.cli.verify import verify_command
 from certmix.errors import CertmixError, InfeasibleError
@@ -49,13 +50,15 @@ def _certmix(
 
 
 app.command("solve", short_help="Cluster a data set and prove how close to the optimum the result is.")(
-    solve_command
+    with_problem(solve_command)
 )
 app.command("verify", short_help="Check a certificate without trusting the program that made it.")(
-    verify_command
+    with_problem(verify_command)
 )
 app.command("engines", short_help="List the engines and what each can honour.")(engines_command)
-app.command("export", short_help="Write the paper's model of a problem for other solvers.")(export_command)
+app.command("export", short_help="Write the paper's model of a problem for other solvers.")(
+    with_problem(export_command)
+)
 app.command("reproduce", short_help="Run the experiments of the paper again, beside its values.")(
     reproduce_command
 )

@@ -1,4 +1,8 @@
-"""The options that say what the problem is: ``solve`` and ``export`` share them."""
+"""The options that say what the problem is.
+
+:class:`certmix.cli.request.Request` has a field for each of them; every command that asks for a ``Request`` has them
+all (:func:`certmix.cli.request.with_problem`). So a new option is an entry here and a field there.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,9 @@ from typing import Annotated
 import typer
 
 from certmix.cli.parsing import whole
-from certmix.cli.request import BUILT_IN, RULES
+
+BUILT_IN = ("iris1d", "iris", "wine", "brca", "mixture")
+RULES = ("mean-precision", "mean-covariance", "pooled")
 
 _DATA = "Data"
 _MODEL = "Model"
@@ -97,9 +103,11 @@ ClassColumn = Annotated[
     ),
 ]
 Weights = Annotated[
-    str,
+    str | None,
     typer.Option(
-        metavar="W", help="free, uniform, or fixed numbers such as 0.2,0.3,0.5.", rich_help_panel=_MODEL
+        metavar="W",
+        help="free (the default), uniform, or fixed numbers such as 0.2,0.3,0.5.",
+        rich_help_panel=_MODEL,
     ),
 ]
 Prior = Annotated[

@@ -2,44 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from certmix.cli import parsing
+from certmix.cli import problem_options as o
+from certmix.cli.problem_options import BUILT_IN, RULES
 from certmix.errors import InputError
 
 if TYPE_CHECKING:
     from certmix.io.transform import Transform
     from certmix.problem import Problem
 
-BUILT_IN = ("iris1d", "iris", "wine", "brca", "mixture")
-RULES = ("mean-precision", "mean-covariance", "pooled")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """Everything that decides what the problem is."""
+    """Everything that decides what the problem is: the problem options as they were given, None where they were not."""
 
-    data: str
-    n_components: int | None = None
-    columns: str | None = None
-    name_column: str | None = None
-    header: bool | None = None
-    transpose: bool = False
-    standardize: bool = False
-    pca: int | None = None
-    variance: str | None = None
-    precision: Path | None = None
-    precision_from: str | None = None
-    class_column: str | None = None
-    weights: str = "free"
-    constraints: Path | None = None
-    label_column: str | None = None
-    min_size: int | None = None
-    max_size: int | None = None
-    prior: Sequence[str] = ()
+    data: o.Data
+    n_components: o.NComponents = None
+    columns: o.Columns = None
+    name_column: o.NameColumn = None
+    header: o.Header = None
+    transpose: o.Transpose = False
+    standardize: o.Standardize = False
+    pca: o.Pca = None
+    variance: o.Variance = None
+    precision: o.Precision = None
+    precision_from: o.PrecisionFrom = None
+    class_column: o.ClassColumn = None
+    weights: o.Weights = None
+    prior: o.Prior = None
+    constraints: o.Constraints = None
+    label_column: o.LabelColumn = None
+    min_size: o.MinSize = None
+    max_size: o.MaxSize = None
+
+
+def with_problem(command: Callable[..., Any], *, without: Sequence[str] = ()) -> Callable[..., Any]:
+    """The command with the options of a :class:`Request` in place of its parameter ``request``."""
+    hints = get_type_hints(Request, include_extras=True)
+    asked = [
+        Parameter(f.name, Parameter.KEYWORD_ONLY, annotation=hints[f.name],
+                  default=Parameter.empty if f.default is MISSING else f.default)
+        for f in fields(Request)
+        if f.name not in without
+    ]  # fmt: skip
+    own = get_type_hints(command, include_extras=True)
+    parameters: list[Parameter] = []
+    for name, parameter in signature(command).parameters.items():
+        own_kind = parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=own[name])
+        parameters += asked if name == "request" else [own_kind]
+
+    @wraps(command)
+    def wrapped(**given: Any) -> Any:
+        request = Request(**{p.name: given.pop(p.name) for p in asked})
+        return command(request=request, **given)
+
+    wrapped.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {p.name: p.annotation for p in parameters}
+    return wrapped
 
 
 @dataclass(frozen=True)
@@ -76,7 +102,7 @@ class _Data:
 def build(request: Request) -> Asked:
     """The problem that the options ask for; everything is checked before any work."""
     _check_covariance_options(request)
-    weights = parsing.weights(request.weights)
+    weights = parsing.weights(request.weights or "free")
     data = read_data(request)
     n_components = request.n_components if request.n_components is not None else data.n_components
     if n_components is None:
@@ -91,7 +117,7 @@ def build(request: Request) -> Asked:
         n_components,
         **covariance,
         weights=weights,
-        prior=parsing.priors(request.prior, data.frame.to_numpy()),
+        prior=parsing.priors(request.prior or (), data.frame.to_numpy()),
         constraints=constraints,
         component_names=_component_names(constraints, n_components),
     )

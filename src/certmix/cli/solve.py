@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from certmix.cli import problem_options as o
 from certmix.cli.parsing import number, whole
 from certmix.cli.request import Request
 from certmix.options import BRANCHING, LOGARITHMS
@@ -18,24 +17,7 @@ _OUT = "Output"
 
 
 def solve_command(
-    data: o.Data,
-    n_components: o.NComponents = None,
-    columns: o.Columns = None,
-    name_column: o.NameColumn = None,
-    header: o.Header = None,
-    transpose: o.Transpose = False,
-    standardize: o.Standardize = False,
-    pca: o.Pca = None,
-    variance: o.Variance = None,
-    precision: o.Precision = None,
-    precision_from: o.PrecisionFrom = None,
-    class_column: o.ClassColumn = None,
-    weights: o.Weights = "free",
-    prior: o.Prior = None,
-    constraints: o.Constraints = None,
-    label_column: o.LabelColumn = None,
-    min_size: o.MinSize = None,
-    max_size: o.MaxSize = None,
+    request: Request,
     engine: Annotated[
         str, typer.Option(metavar="NAME", help="See: certmix engines.", rich_help_panel=_RUN)
     ] = "auto",
@@ -153,26 +135,6 @@ def solve_command(
     """
     from certmix.cli.running import Run, run_request
 
-    request = Request(
-        data=data,
-        n_components=n_components,
-        columns=columns,
-        name_column=name_column,
-        header=header,
-        transpose=transpose,
-        standardize=standardize,
-        pca=pca,
-        variance=variance,
-        precision=precision,
-        precision_from=precision_from,
-        class_column=class_column,
-        weights=weights,
-        constraints=constraints,
-        label_column=label_column,
-        min_size=min_size,
-        max_size=max_size,
-        prior=tuple(prior or ()),
-    )
     run = Run(
         engine=engine,
         gap=gap,

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from certmix.cli import problem_options as o
 from certmix.cli.request import Request
 
 VERIFIED, REJECTED = 0, 1
@@ -20,18 +19,7 @@ def verify_command(
             metavar="CERTIFICATE", help="certificate.json, or the directory that certmix solve --out wrote."
         ),
     ],
-    data: o.Data,
-    constraints: o.Constraints = None,
-    label_column: o.LabelColumn = None,
-    min_size: o.MinSize = None,
-    max_size: o.MaxSize = None,
-    columns: o.Columns = None,
-    name_column: o.NameColumn = None,
-    class_column: o.ClassColumn = None,
-    header: o.Header = None,
-    transpose: o.Transpose = False,
-    standardize: o.Standardize = False,
-    pca: o.Pca = None,
+    request: Request,
     json: Annotated[bool, typer.Option("--json", help="Print the verdict as one JSON object.")] = False,
 ) -> int:
     """Check a certificate against data and side constraints, without trusting the program that made it.
@@ -44,24 +32,9 @@ def verify_command(
     from certmix.cli.request import read_data, read_rules
     from certmix.verify.api import verify
 
-    request = Request(
-        data=data,
-        columns=columns,
-        name_column=name_column,
-        class_column=class_column,
-        header=header,
-        transpose=transpose,
-        standardize=standardize,
-        pca=pca,
-        constraints=constraints,
-        label_column=label_column,
-        min_size=min_size,
-        max_size=max_size,
-    )
     found = read_data(request)
-    asked = (
-        constraints is not None or label_column is not None or min_size is not None or max_size is not None
-    )
+    rules = (request.constraints, request.label_column, request.min_size, request.max_size)
+    asked = any(rule is not None for rule in rules)
     verdict = verify(certificate, found.frame, read_rules(request, found) if asked else None)
     if json:
         from certmix.io.results import dumps, finite
