@@ -222,3 +222,23 @@ def test_interchangeable_components_are_numbered_by_their_means(play):
         0,
         0,
     ]
+
+
+# -- options of single engines -------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("engine", "options", "words"),
+    [
+        ("dynamic", {"solver": "gurobi"}, ["solver", "'dynamic'", "minlp and miqp"]),
+        ("dual", {"branching": "strong"}, ["branching", "'dual'", "only bnb"]),
+        ("minlp", {"logarithm": "tangent"}, ["logarithm", "'minlp'", "only miqp"]),
+        ("hard-em", {"warm_start": True}, ["warm_start", "--warm-start", "'hard-em'"]),
+        ("auto", {"adaptive": False}, ["adaptive", "auto chose, dynamic", "only miqp"]),
+    ],
+)
+def test_options_that_an_engine_does_not_use_are_refused(engine, options, words):
+    """An option that would be ignored is an error that names it, the engine, and the engines that use it."""
+    problem = Problem(np.array([0.0, 0.1, 4.0]), 2, variance=1.0)
+    with pytest.raises(InputError) as error:
+        certmix.solve(problem, engine, **options)
+    for word in words:
+        assert word in str(error.value)

@@ -19,7 +19,7 @@ import numpy as np
 from certmix.engines import engine, why_not
 from certmix.errors import InfeasibleError
 from certmix.ledger import Ledger
-from certmix.options import BRANCHING, LOGARITHMS, Options
+from certmix.options import BRANCHING, LOGARITHMS, USED_BY, Options
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem, is_feasible
 from certmix.search.bounds import pricer
@@ -55,11 +55,7 @@ def by_engine(problem: Problem, name: str, options: Options) -> Claim:
         seed=options.seed,
         restarts=options.restarts,
         start=options.start,
-        branching=options.branching,
-        logarithm=options.logarithm,
-        breakpoints=options.breakpoints,
-        adaptive=options.adaptive,
-        warm_start=options.warm_start,
+        **{option: getattr(options, option) for option, users in USED_BY.items() if name in users},
     )
     used = engine(result.engine)
     return Claim(

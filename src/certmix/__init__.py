@@ -14,6 +14,7 @@ _PLACES = {
     "CannotLink": "certmix.problem",
     "CertifiedGaussianMixture": "certmix.estimator",
     "CertmixError": "certmix.errors",
+    "CovarianceWarning": "certmix.errors",
     "Covering": "certmix.problem",
     "DirichletPrior": "certmix.problem",
     "GaussianPrior": "certmix.problem",
@@ -43,7 +44,7 @@ __all__ = [*_PLACES, "__version__"]
 
 if TYPE_CHECKING:
     from certmix import datasets
-    from certmix.errors import CertmixError, InfeasibleError, InputError, UnsupportedError
+    from certmix.errors import CertmixError, CovarianceWarning, InfeasibleError, InputError, UnsupportedError
     from certmix.estimator import CertifiedGaussianMixture
     from certmix.io.constraints import read_constraints
     from certmix.problem import (

@@ -30,3 +30,7 @@ class InfeasibleError(CertmixError, ValueError):
     def __init__(self, message: str, conflict: tuple[object, ...] = ()) -> None:
         super().__init__(message)
         self.conflict = conflict
+
+
+class CovarianceWarning(UserWarning):
+    """No covariance was given, so that variance 1 was taken for every feature."""

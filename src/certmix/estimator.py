@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from certmix.errors import CertmixError, InfeasibleError
 from certmix.options import checked_engine_options
 from certmix.problem import Problem
+from certmix.problem.matrix import refuse_kinds
 from certmix.result import Result
 from certmix.solving import solve
 from certmix.status import Status, Termination
@@ -151,7 +152,8 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
         InfeasibleError
             When the constraints contradict each other; the message names a smallest set that does.
         """
-        names = _sample_names(X)
+        refuse_kinds(X)
+        names = _sample_names(X, constraints)
         data = validate_data(self, X, dtype=np.float64)
         problem = Problem(
             self._named(data, names),
@@ -265,10 +267,17 @@ def _seed(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
-def _sample_names(X: Any) -> list[Any] | None:
-    """The index of a DataFrame, when it can serve as names (values that all differ)."""
+def _sample_names(X: Any, constraints: Any) -> list[Any] | None:
+    """The index of a DataFrame; where two samples have one name (as in a bootstrap) a warning, and numbers."""
     index = getattr(X, "index", None)
     if index is None or callable(index):
         return None
     names = list(index)
-    return names if len(set(map(str, names))) == len(names) else None
+    seen: set[str] = set()
+    twice = next((name for name in map(str, names) if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
+    if twice is None or constraints is not None:  # the problem refuses names that are not unique
+        return names
+    warnings.warn(
+        f"the index of X holds {twice!r} twice, so the samples are numbered instead of named", stacklevel=3
+    )
+    return None

@@ -105,14 +105,42 @@ class Options:
         return math.inf if self.time_limit is None else self.time_limit - seconds
 
 
-ENGINE_OPTIONS = ("branching", "solver", "logarithm", "breakpoints", "adaptive", "warm_start")
+# Options that only some engines use; limits, threads and seed are there for all.
+USED_BY = {
+    "branching": ("bnb",),
+    "solver": ("minlp", "miqp"),
+    "logarithm": ("miqp",),
+    "breakpoints": ("miqp",),
+    "adaptive": ("miqp",),
+    "warm_start": ("minlp", "miqp"),
+}
+
+
+def refuse_unused(engine: str, given: Mapping[str, Any], *, automatic: bool = False) -> None:
+    """Refuse options that the engine would ignore; the error names the engines that use them.
+
+    Parameters
+    ----------
+    given : mapping
+        Options of :data:`USED_BY`, None where one was not given.
+    automatic : bool
+        Whether the engine was chosen by ``auto``.
+    """
+    for name, value in given.items():
+        if value is not None and engine not in USED_BY[name]:
+            users = " and ".join(USED_BY[name])
+            who = f"the engine that auto chose, {engine}," if automatic else f"engine {engine!r}"
+            raise InputError(
+                f"the option {name} (--{name.replace('_', '-')}) is of no use here: {who} does not have it, "
+                f"only {users}; leave it out, or choose another engine"
+            )
 
 
 def checked_engine_options(given: Mapping[str, Any] | None) -> dict[str, Any]:
     """Options that only some engines have, by name."""
     for name in given or ():
-        if name not in ENGINE_OPTIONS:
-            raise InputError(f"unknown engine option {name!r}; choose from {', '.join(ENGINE_OPTIONS)}")
+        if name not in USED_BY:
+            raise InputError(f"unknown engine option {name!r}; choose from {', '.join(USED_BY)}")
     return dict(given or {})
 
 

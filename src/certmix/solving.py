@@ -13,7 +13,7 @@ from certmix.engines import engine as find_engine
 from certmix.errors import InfeasibleError, InputError
 from certmix.ledger import Ledger
 from certmix.observers.base import Observer
-from certmix.options import BRANCHING, LOGARITHMS, Options
+from certmix.options import Options, refuse_unused
 from certmix.presolve.feasibility import check_feasible
 from certmix.problem import Problem, is_feasible
 from certmix.result import Result, build_result
@@ -35,12 +35,12 @@ def solve(
     seed: int = 0,
     restarts: int | None = None,
     start: Any = None,
-    branching: str = BRANCHING[0],
-    solver: str = "scip",
-    logarithm: str = LOGARITHMS[0],
-    breakpoints: int = 10,
-    adaptive: bool = True,
-    warm_start: bool = True,
+    branching: str | None = None,
+    solver: str | None = None,
+    logarithm: str | None = None,
+    breakpoints: int | None = None,
+    adaptive: bool | None = None,
+    warm_start: bool | None = None,
     certificate: bool = False,
     verbose: bool = False,
     observers: Sequence[Observer] = (),
@@ -63,14 +63,15 @@ def solve(
         Number of starts of the local methods.
     start : array of n labels, optional
         A clustering to start from.
-    branching : str
-        Branching rule of ``bnb``: one of :data:`certmix.options.BRANCHING`.
-    solver : str
-        Who solves the model of ``minlp`` and ``miqp``: ``scip``, or another solver that is installed.
-    logarithm, breakpoints, adaptive : str, int, bool
+    branching : str, optional
+        Branching rule of ``bnb``: one of :data:`certmix.options.BRANCHING`. This option and the next five are refused
+        by engines that do not have them (:data:`certmix.options.USED_BY`).
+    solver : str, optional
+        Who solves the model of ``minlp`` and ``miqp``: ``scip`` (the default), or another solver that is installed.
+    logarithm, breakpoints, adaptive : str, int, bool, optional
         The piecewise-linear logarithm of ``miqp``: ``tangent`` (its bound holds for the exact problem) or ``chord``
         (the paper's), how many breakpoints it has at first, and whether more are put around the incumbent.
-    warm_start : bool
+    warm_start : bool, optional
         Whether ``minlp`` and ``miqp`` begin with hard EM's clustering.
     certificate : bool
         Whether to make a certificate that :func:`certmix.verify` can check: ``result.certificate``. It takes about as
@@ -91,6 +92,14 @@ def solve(
         For bad input, before any work. Contradictory constraints are not an error: the result is ``infeasible`` and
         its message names a smallest set of constraints that cannot hold together.
     """
+    specific: dict[str, Any] = {
+        "branching": branching,
+        "solver": solver,
+        "logarithm": logarithm,
+        "breakpoints": breakpoints,
+        "adaptive": adaptive,
+        "warm_start": warm_start,
+    }
     options = Options(
         gap=gap,
         absolute_gap=absolute_gap,
@@ -100,13 +109,8 @@ def solve(
         seed=seed,
         restarts=restarts,
         start=start,
-        branching=branching,
-        solver=solver,
-        logarithm=logarithm,
-        breakpoints=breakpoints,
-        adaptive=adaptive,
-        warm_start=warm_start,
         certificate=certificate,
+        **{name: value for name, value in specific.items() if value is not None},
     )
     if verbose:
         from certmix.observers.log import PlainLog
@@ -115,9 +119,13 @@ def solve(
     ledger = Ledger(problem, options.tolerances, observers)
     chosen, reason = choose(problem, options) if engine == "auto" else (engine, "")
     runner = find_engine(chosen)
+    refuse_unused(chosen, specific, automatic=engine == "auto")
     require(runner, problem, options)
     for observer in observers:
         observer.started(problem, chosen, ledger)
+    if verbose:
+        for note in problem.notes:
+            ledger.message(f"note: {note}")
     if reason:
         ledger.message(f"engine: {chosen}, because {reason}")
 

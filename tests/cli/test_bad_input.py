@@ -47,8 +47,6 @@ solve latin.csv -k 2                          | 2 | not UTF-8
 solve zip.csv -k 2                            | 2 | zip.csv
 solve quote.csv -k 2                          | 2 | quote.csv, line
 solve huge.csv -k 2                           | 2 | rescale
-solve constant.csv -k 2                       | 2 | constant
-solve one.csv -k 1 --standardize              | 2 | constant
 solve text.npy -k 2                           | 2 | not a NumPy array file
 solve objects.npy -k 2                        | 2 | Python objects
 solve cube.npy -k 2                           | 2 | 3 dimensions
@@ -59,14 +57,12 @@ solve data.csv -k 2 --columns a,c             | 2 | no column 'c'
 solve data.csv -k 2 --columns a,,b            | 2 | empty name
 solve data.csv -k 2 --columns a,a             | 2 | 'a' twice
 solve data.csv -k 2 --columns group           | 2 | 'x' is not a number
-solve data.csv -k 2 --columns a,flat          | 2 | 'flat' is constant
 solve data.csv -k 2 --name-column ident       | 2 | no column 'ident'
 solve data.csv -k 2 --name-column group       | 2 | 'x' in column 'group' stands twice
 solve data.csv -k 2 --name-column label       | 2 | no name in column 'label'
 solve data.csv -k 2 --pca 0                   | 2 | --pca 0
 solve data.csv -k 2 --pca 9                   | 2 | --pca 9
 solve data.csv -k 2 --pca two                 | 2 | 'two'
-solve data.csv -k 2 --standardize             | 2 | 'flat' is constant
 solve data.csv -k 2 --transpose               | 2 | data.csv
 solve iris -k 3 --columns a                   | 2 | --columns is for files
 solve iris -k 3 --pca 2                       | 2 | --pca is for files
@@ -134,6 +130,11 @@ MODEL = """
 RUN = """
 --engine magic                                | 2 | 'magic'
 --engine dynamic                              | 2 | 'dynamic' cannot solve
+--engine dual --solver gurobi                 | 2 | --solver
+--engine dual --branching strong              | 2 | only bnb
+--branching strong                            | 2 | only bnb
+--engine minlp --breakpoints 5                | 2 | only miqp
+--engine hard-em --cold-start                 | 2 | minlp and miqp
 --gap -1                                      | 2 | relative gap
 --gap x                                       | 2 | 'x'
 --gap nan                                     | 2 | relative gap

@@ -129,9 +129,10 @@ def test_names_of_a_frame_are_kept(blobs):
 
 
 def test_duplicated_index_is_no_name(blobs):
-    """A frame with a repeating index is clustered; its samples go by position."""
+    """A frame with a repeating index is clustered; its samples go by position, and a warning says so."""
     frame = pd.DataFrame(blobs, columns=["u", "v"], index=["s"] * 11)
-    assert CertifiedGaussianMixture(2, engine="enumerate").fit(frame).result_.names[3] == "3"
+    with pytest.warns(UserWarning, match="'s' twice"):
+        assert CertifiedGaussianMixture(2, engine="enumerate").fit(frame).result_.names[3] == "3"
 
 
 def test_in_a_pipeline_with_constraints(blobs):

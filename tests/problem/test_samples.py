@@ -116,6 +116,35 @@ def test_one_dimension_and_integers() -> None:
     assert Samples(pd.Series([3.0, 1.0], index=["p", "q"])).names == ("p", "q")
 
 
+def test_a_constant_column_is_no_error() -> None:
+    """It cannot separate anything, but data may have one; which ones they are is known."""
+    samples = Samples(pd.DataFrame({"x": [1, 2], "y": [5, 5]}))
+    assert samples.constant == (1,)
+    assert Samples(np.ones((3, 2))).constant == (0, 1)
+
+
+def test_a_mask_that_hides_nothing() -> None:
+    """A masked array without masked values is an array."""
+    np.testing.assert_array_equal(Samples(np.ma.masked_array(DATA)).values, Samples(DATA).values)
+
+
+def test_names_of_samples_without_names() -> None:
+    """Where samples are numbered, a name is not answered with the number that looks most like it."""
+    with pytest.raises(InputError, match="no sample named 'S1'; the samples have no names"):
+        Samples(DATA).position("S1")
+
+
+def test_the_dominating_feature() -> None:
+    """A feature with nearly all of the variance is found; constant ones do not make another one dominate."""
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=(20, 3)) * [1, 30, 1]
+    found = Samples(y).dominating
+    assert found is not None
+    assert found[0] == 1
+    assert Samples(y / [1, 30, 1]).dominating is None
+    assert Samples(y[:, 1:2] * [1, 0]).dominating is None
+
+
 NAN = float("nan")
 BAD: dict[str, tuple[Any, Any, list[str]]] = {
     "not a number": ([[1, 2], [NAN, 4]], ["a", "b"], ["b", "column 0", "nan"]),
@@ -135,7 +164,36 @@ BAD: dict[str, tuple[Any, Any, list[str]]] = {
     "no samples": (np.zeros((0, 2)), None, ["empty", "0 samples"]),
     "no columns": (np.zeros((3, 0)), None, ["empty", "0 features"]),
     "sparse": (csr_matrix(np.eye(3)), None, ["sparse"]),
-    "constant column": (pd.DataFrame({"x": [1, 2], "y": [5, 5]}), None, ["'y'", "constant", "5"]),
+    "masked": (np.ma.masked_greater(DATA, 3), None, ["masked array", "masked value"]),
+    "dates": (
+        pd.DataFrame({"x": [1, 2], "t": pd.to_datetime(["2020-01-01", "2021-01-01"])}),
+        None,
+        ["'t'", "dates"],
+    ),
+    "dates with a zone": (
+        pd.DataFrame({"t": pd.to_datetime(["2020-01-01", "2021-01-01"], utc=True)}),
+        None,
+        ["'t'", "dates"],
+    ),
+    "an array of dates": (np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]"), None, ["dates"]),
+    "time spans": (pd.DataFrame({"t": pd.to_timedelta([1, 2], unit="s")}), None, ["'t'", "time spans"]),
+    "time spans as objects": (np.array([np.timedelta64(1, "s")] * 2, dtype=object), None, ["number"]),
+    "categories": (pd.DataFrame({"x": pd.Categorical([1, 2])}), None, ["'x'", "categories"]),
+    "truth values": (np.array([[True, False], [False, True]]), None, ["truth values"]),
+    "a column of truth values": (
+        pd.DataFrame({"x": [1.0, 2.0], "b": [True, False]}),
+        None,
+        ["'b'", "truth values"],
+    ),
+    "a list of truth values": ([[True], [False]], None, ["truth values"]),
+    "digits": (np.array([["1", "2"], ["3", "4"]]), None, ["texts", "astype(float)"]),
+    "a column of digits": (pd.DataFrame({"x": [1, 2], "s": ["1", "2"]}), None, ["'s'", "texts"]),
+    "digits among numbers": (np.array([[1.0, "2"], [3, 4]], dtype=object), None, ["texts"]),
+    "bytes": (np.array([b"1", b"2"]), None, ["bytes"]),
+    "records": (np.array([(1.0, 2)], dtype=[("a", float), ("b", int)]), None, ["records"]),
+    "nothing": (np.array([[None, 1.0], [2.0, 3.0]], dtype=object), None, ["sample 0", "column 0", "nan"]),
+    "a column of lists": (pd.Series([[1, 2], [3, 4]]), None, ["[1, 2]", "not a number"]),
+    "complex objects": (np.array([1j, 2], dtype=object), None, ["number"]),
     "huge": ([[1e200], [0]], None, ["1e+200", "rescale"]),
     "too few names": (DATA, ["a", "b"], ["2 sample names", "4 samples"]),
     "name twice": (DATA, ["a", "b", "a", "c"], ["'a'", "twice", "0 and 2"]),

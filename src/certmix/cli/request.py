@@ -121,7 +121,7 @@ def build(request: Request) -> Asked:
         constraints=constraints,
         component_names=_component_names(constraints, n_components),
     )
-    return Asked(problem, data.transform, data.notes, tuple(warnings))
+    return Asked(problem, data.transform, (*data.notes, *problem.notes), tuple(warnings))
 
 
 def read_data(request: Request) -> _Data:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from certmix.cli.output import document, nothing, prepare_directory, write_files
 from certmix.cli.request import Asked, Request, build
+from certmix.engines import NAMES
 from certmix.errors import InfeasibleError
 from certmix.io.results import dumps
-from certmix.options import BRANCHING, LOGARITHMS, Options
+from certmix.options import USED_BY, Options, refuse_unused
 from certmix.solving import solve
 from certmix.status import Status, Termination
 
@@ -36,12 +37,12 @@ class Run:
     node_limit: int | None = None
     threads: int | None = None
     seed: int = 0
-    branching: str = BRANCHING[0]
-    solver: str = "scip"
-    logarithm: str = LOGARITHMS[0]
-    breakpoints: int = 10
-    adaptive: bool = True
-    warm_start: bool = True
+    branching: str | None = None
+    solver: str | None = None
+    logarithm: str | None = None
+    breakpoints: int | None = None
+    adaptive: bool | None = None
+    warm_start: bool | None = None
     out: Path | None = None
     certificate: bool = False
     verify: bool = False
@@ -49,6 +50,7 @@ class Run:
     quiet: bool = False
 
     def options(self) -> dict[str, Any]:
+        specific = {name: getattr(self, name) for name in USED_BY}
         return {
             "gap": self.gap,
             "absolute_gap": self.absolute_gap,
@@ -56,19 +58,16 @@ class Run:
             "node_limit": self.node_limit,
             "threads": self.threads,
             "seed": self.seed,
-            "branching": self.branching,
-            "solver": self.solver,
-            "logarithm": self.logarithm,
-            "breakpoints": self.breakpoints,
-            "adaptive": self.adaptive,
-            "warm_start": self.warm_start,
             "certificate": self.certificate or self.verify,
+            **{name: value for name, value in specific.items() if value is not None},
         }
 
 
 def run_request(request: Request, run: Run) -> int:
     """Build the problem, solve it, write what was found; return the exit code."""
     Options(**run.options())  # a bad option is told before the data are read
+    if run.engine in NAMES[1:]:
+        refuse_unused(run.engine, {name: getattr(run, name) for name in USED_BY})
     with interruptible() as signals:
         try:
             asked = build(request)

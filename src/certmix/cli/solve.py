@@ -9,7 +9,7 @@ import typer
 
 from certmix.cli.parsing import number, whole
 from certmix.cli.request import Request
-from certmix.options import BRANCHING, LOGARITHMS
+from certmix.options import BRANCHING
 
 _RUN = "Run"
 _FORMULATION = "Models of minlp and miqp"
@@ -51,54 +51,55 @@ def solve_command(
         int, typer.Option(metavar="N", help="Seed of the random starts.", rich_help_panel=_RUN, parser=whole)
     ] = 0,
     branching: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="RULE",
-            help=f"Branching rule of bnb: {', '.join(BRANCHING)}.",
+            help=f"Branching rule of bnb: {BRANCHING[0]} (default), {', '.join(BRANCHING[1:])}.",
             rich_help_panel=_RUN,
         ),
-    ] = BRANCHING[0],
+    ] = None,
     solver: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="NAME",
-            help="Who solves the model of minlp or miqp: scip, or gurobi, copt, baron where installed.",
+            help="Who solves the model of minlp or miqp: scip (default), or gurobi, copt, baron where installed.",
             rich_help_panel=_FORMULATION,
         ),
-    ] = "scip",
+    ] = None,
     logarithm: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="KIND",
-            help="Piecewise-linear logarithm of miqp: tangent (from below) or chord (from above, the paper's).",
+            help="Piecewise-linear logarithm of miqp: tangent (from below, default) or chord (from above, the "
+            "paper's).",
             rich_help_panel=_FORMULATION,
         ),
-    ] = LOGARITHMS[0],
+    ] = None,
     breakpoints: Annotated[
-        int,
+        int | None,
         typer.Option(
             metavar="N",
-            help="How many breakpoints it has at first.",
+            help="How many breakpoints it has at first (10).",
             rich_help_panel=_FORMULATION,
             parser=whole,
         ),
-    ] = 10,
+    ] = None,
     adaptive: Annotated[
-        bool,
+        bool | None,
         typer.Option(
             "--adaptive/--regular",
-            help="Add breakpoints around the incumbent, or take twice as many regular ones.",
+            help="Add breakpoints around the incumbent (default), or take twice as many regular ones.",
             rich_help_panel=_FORMULATION,
         ),
-    ] = True,
+    ] = None,
     warm_start: Annotated[
-        bool,
+        bool | None,
         typer.Option(
             "--warm-start/--cold-start",
-            help="Begin minlp and miqp with hard EM's clustering, or with none (the paper's protocol).",
+            help="Begin minlp and miqp with hard EM's clustering (default), or with none (the paper's protocol).",
             rich_help_panel=_FORMULATION,
         ),
-    ] = True,
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(

@@ -60,7 +60,8 @@ class Transform:
 def fit_transform(
     data: np.ndarray, columns: tuple[str, ...], *, standardize: bool = False, pca: int | None = None
 ) -> tuple[np.ndarray, Transform | None]:
-    """Standardise (population standard deviation) and/or keep the first principal components.
+    """Standardise (population standard deviation; a constant column becomes zeros) and/or keep the first principal
+    components.
 
     The sign of a principal component is chosen so that its largest loading is positive.
     """
@@ -73,13 +74,8 @@ def fit_transform(
     centre = data.mean(axis=0)
     scale = np.ones(d)
     if standardize:
-        constant = np.flatnonzero(np.ptp(data, axis=0) == 0.0)
-        if len(constant):
-            j = int(constant[0])
-            raise InputError(
-                f"column {columns[j]!r} is constant (always {data[0, j]:g}); it cannot be scaled: drop it"
-            )
         scale = data.std(axis=0)
+        scale[data.min(axis=0) == data.max(axis=0)] = 1.0  # a constant column becomes zeros
         if not scale.min() > 1e-100:
             j = int(scale.argmin())
             raise InputError(f"column {columns[j]!r} hardly varies (by {scale[j]:.3g}); rescale it first")

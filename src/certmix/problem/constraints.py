@@ -17,6 +17,25 @@ SampleRef = str | int
 ComponentRef = str | int
 
 
+class Row(int):
+    """A position in a column that has one entry for each sample; it is never taken for a name.
+
+    Attributes
+    ----------
+    total : how many entries the column has
+    """
+
+    total: int
+
+    def __new__(cls, position: int, total: int) -> Row:
+        row = super().__new__(cls, position)
+        row.total = total
+        return row
+
+    def __getnewargs__(self) -> tuple[int, int]:  # type: ignore[override]
+        return int(self), self.total
+
+
 def _count(value: Any, what: str) -> int:
     """Return ``value`` as a non-negative whole number or say what is wrong with it."""
     if isinstance(value, bool):
@@ -207,26 +226,28 @@ def same_value(values: Iterable[Any], *, name: str = "column") -> list[MustLink]
         What to call the column in explanations.
     """
     members: dict[Any, list[int]] = {}
-    for position, value in enumerate(values):
+    for row, value in _rows(values):
         if not _is_blank(value):
-            members.setdefault(_plain(value), []).append(position)
-    return [
-        MustLink(*positions, source=f"{name} = {value}")
-        for value, positions in members.items()
-        if len(positions) > 1
-    ]
+            members.setdefault(_plain(value), []).append(row)
+    return [MustLink(*rows, source=f"{name} = {value}") for value, rows in members.items() if len(rows) > 1]
 
 
 def labels_from(values: Iterable[Any], *, name: str = "column") -> list[Label]:
     """Known labels from a column: where it is not blank, it names the sample's component.
 
-    The values are component names or positions; see :func:`component_names_from` for how names are derived.
+    The values are component names or positions; see :func:`component_names_from` for how names are derived. There is
+    one for each sample, in the order of the samples; a problem with another number of samples refuses them.
     """
     return [
-        Label(position, _plain(value), source=f"{name}, sample {position}")
-        for position, value in enumerate(values)
+        Label(row, _plain(value), source=f"{name}, sample {int(row)}")
+        for row, value in _rows(values)
         if not _is_blank(value)
     ]
+
+
+def _rows(values: Iterable[Any]) -> Iterable[tuple[Row, Any]]:
+    listed = list(values)
+    return ((Row(i, len(listed)), value) for i, value in enumerate(listed))
 
 
 def component_names_from(values: Iterable[Any], n_components: int) -> tuple[str, ...] | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from certmix.errors import InfeasibleError, InputError
+from certmix.errors import CovarianceWarning, InfeasibleError, InputError
 from certmix.problem.constraints import Constraint
 from certmix.problem.covariance import Covariance, _frozen, _numbers, known_covariance
 from certmix.problem.priors import Prior, PriorLike, combine_priors
@@ -39,7 +40,7 @@ class Problem:
         K, the number of components.
     variance, precision, covariance : optional, at most one of them
         The known covariance: a scalar variance (or one per component), a precision matrix or a covariance
-        matrix, shape (d, d), or (K, d, d) for one per component. Unit variance when none is given.
+        matrix, shape (d, d), or (K, d, d) for one per component. Unit variance, with a warning, when none is given.
     weights : "free", "uniform" or array of shape (K,)
         Mixing weights to be found, or fixed. With uniform weights and a shared covariance this is k-means in
         the whitened space.
@@ -91,6 +92,8 @@ class Problem:
             precision=precision,
             covariance=covariance,
         )
+        if variance is None and precision is None and covariance is None:
+            warnings.warn(assumed_variance(self.samples), CovarianceWarning, stacklevel=2)
         self.estimators = frozenset(_estimators(estimators))
         self.fixed_weights = _fixed_weights(weights, self.n_components)
         self.weight_lower, self.weight_upper = _weight_box(
@@ -160,6 +163,18 @@ class Problem:
     @property
     def named_components(self) -> bool:
         return self.component_names != tuple(map(str, range(self.n_components)))
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What is worth knowing about the data before they are clustered, in words."""
+        constant = self.samples.constant
+        if not constant:
+            return ()
+        listed = ", ".join(self.samples.feature(j) for j in constant[:8])
+        more = f" and {len(constant) - 8} more" if len(constant) > 8 else ""
+        return (
+            f"{listed}{more} {'is' if len(constant) == 1 else 'are'} constant and cannot separate anything",
+        )
 
     @cached_property
     def objective(self) -> Any:
@@ -244,6 +259,21 @@ class Problem:
                 f"{self.component_names[k]} would need {exact[k]:g} of {n} samples"
             )
         return whole, whole
+
+
+def assumed_variance(samples: Samples) -> str:
+    """The warning about a covariance that was not given."""
+    text = (
+        "no covariance was given, so variance 1 is taken for every feature; the result depends on it: "
+        "give variance, precision or covariance"
+    )
+    if samples.dominating is not None:
+        j, share = samples.dominating
+        text += (
+            f"; {samples.feature(j)} has {100 * share:.1f} % of the variance and decides the clustering: "
+            "scale the features, or leave it out"
+        )
+    return text
 
 
 def _component_count(n_components: Any, n: int, allow_empty: bool) -> int:

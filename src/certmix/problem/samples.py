@@ -10,7 +10,11 @@ from typing import Any
 import numpy as np
 
 from certmix.errors import InputError
-from certmix.problem.constraints import _is_blank
+from certmix.problem.constraints import Row, _is_blank
+from certmix.problem.matrix import matrix
+
+# A feature with a larger share of the variance decides the clustering alone.
+NEARLY_ALL = 0.95
 
 
 class Samples:
@@ -30,7 +34,7 @@ class Samples:
             names = index
         self.given_names: list[Any] | None = None if names is None else list(names)
         self.columns: tuple[str, ...] | None = None if columns is None else tuple(str(c) for c in columns)
-        self.values = _matrix(data, self.columns)
+        self.values = matrix(data, self.columns)
         n = self.values.shape[0]
         given = self.given_names
         self._integer_names = given is not None and all(map(_is_whole, given))
@@ -50,6 +54,19 @@ class Samples:
     @property
     def n_features(self) -> int:
         return int(self.values.shape[1])
+
+    @cached_property
+    def constant(self) -> tuple[int, ...]:
+        """The features that have one value only."""
+        return tuple(np.flatnonzero(self.values.min(axis=0) == self.values.max(axis=0)).tolist())
+
+    @cached_property
+    def dominating(self) -> tuple[int, float] | None:
+        """The feature that has nearly all of the variance, and its share; None when there is none."""
+        variance = self.values.var(axis=0)
+        j = int(variance.argmax())
+        share = float(variance[j] / variance.sum()) if variance[j] > 0 else 0.0
+        return (j, share) if share > NEARLY_ALL and self.n_features > 1 + len(self.constant) else None
 
     def feature(self, j: int) -> str:
         """How to call column ``j`` in a message."""
@@ -72,9 +89,13 @@ class Samples:
     def position(self, ref: Any) -> int:
         """The position of a sample given by name or position.
 
-        A string is a name. A whole number is a position, unless the samples' own names are whole numbers.
-        Anything else (a date, say) is looked up by the text that it prints as.
+        A string is a name. A :class:`Row` is a position, always. A whole number is a position, unless the
+        samples' own names are whole numbers. Anything else (a date, say) is looked up by the text that it prints as.
         """
+        if isinstance(ref, Row):
+            if ref.total != self.n_samples:
+                raise InputError(f"the column has {ref.total} values, but there are {self.n_samples} samples")
+            return int(ref)
         if _is_whole(ref):
             if self._integer_names and self.named:
                 found = self._positions.get(str(ref))
@@ -85,7 +106,7 @@ class Samples:
             return found
         found = self._positions.get(str(ref), self._positions.get(str(ref).strip()))
         if found is None:
-            close = difflib.get_close_matches(str(ref), self.names[:20000], n=1)
+            close = difflib.get_close_matches(str(ref), self.names[:20000], n=1) if self.named else []
             hint = f"; did you mean {close[0]!r}?" if close else f"; {self._known()}"
             raise InputError(f"there is no sample named {ref!r}{hint}")
         return found
@@ -93,7 +114,7 @@ class Samples:
     def _known(self) -> str:
         if self.named:
             return f"the {self.n_samples} samples are named {self.names[0]!r} … {self.names[-1]!r}"
-        return f"samples are numbered 0 to {self.n_samples - 1}"
+        return f"the samples have no names, they are numbered 0 to {self.n_samples - 1}"
 
     def _check_names(self, n: int, given: list[Any]) -> None:
         if len(self.names) != n:
@@ -106,8 +127,8 @@ class Samples:
             for i, name in enumerate(self.names):
                 if name in seen:
                     raise InputError(
-                        f"the sample name {name!r} stands twice (positions {seen[name]} and {i}); "
-                        f"names must differ"
+                        f"the sample name {name!r} stands twice (positions {seen[name]} and {i}); names must "
+                        f"differ: change them, or number the samples (frame.reset_index(drop=True))"
                     )
                 seen[name] = i
 
@@ -123,49 +144,7 @@ class Samples:
         largest = float(np.abs(y).max())
         if largest > 1e100:
             raise InputError(f"the data hold a value of size {largest:.3g}; rescale them first")
-        if y.shape[0] > 1:
-            constant = np.flatnonzero(np.ptp(y, axis=0) == 0.0)
-            if len(constant):
-                j = int(constant[0])
-                raise InputError(
-                    f"{self.feature(j)} is constant (always {y[0, j]:g}); it cannot separate anything: "
-                    f"drop it"
-                )
 
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
-def _matrix(data: Any, columns: tuple[str, ...] | None) -> np.ndarray:
-    """``data`` as a fresh float64 matrix."""
-    if hasattr(data, "toarray"):
-        raise InputError("the data are a sparse matrix; give a dense array (data.toarray())")
-    if getattr(getattr(data, "dtype", None), "kind", "") == "c":
-        raise InputError("the data are complex numbers; clustering needs real ones")
-    try:
-        y = np.array(data, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(_not_numeric(data, columns)) from None
-    if y.ndim == 1:
-        y = y[:, None]
-    if y.ndim != 2:
-        raise InputError(f"the data must be a table (samples x features), but have {y.ndim} dimensions")
-    if y.shape[0] == 0 or y.shape[1] == 0:
-        raise InputError(f"the data are empty: {y.shape[0]} samples x {y.shape[1]} features")
-    return np.ascontiguousarray(y)
-
-
-def _not_numeric(data: Any, columns: tuple[str, ...] | None) -> str:
-    try:
-        table = np.asarray(data, dtype=object)
-        for i, row in enumerate(table):
-            for j, value in enumerate(np.atleast_1d(row)):
-                try:
-                    float(value)
-                except (TypeError, ValueError):
-                    where = f"column {columns[j]!r}" if columns else f"column {j}"
-                    return f"sample {i}, {where}: {value!r} is not a number"
-    except Exception:
-        pass
-    return "the data cannot be read as a table of numbers (do all rows have the same length?)"
