@@ -29,7 +29,9 @@ from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.line import LineBound, applies
 from certmix.search.bounds.relaxation import RelaxationBound
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
+from certmix.search.bounds.semidefinite.warm import WarmStore
 from certmix.search.branching import branching_rule
+from certmix.search.frontier import OPEN_BYTES
 from certmix.search.loop import search
 from certmix.search.stopping import stop_reason
 from certmix.solving import solve
@@ -73,13 +75,15 @@ def by_engine(problem: Problem, name: str, options: Options) -> Claim:
     )
 
 
-def by_loop(way: str, problem: Problem, make_bound: MakeBound, options: Options) -> Claim:
+def by_loop(
+    way: str, problem: Problem, make_bound: MakeBound, options: Options, open_bytes: float = OPEN_BYTES
+) -> Claim:
     """The bare loop: no first incumbent but the one given, so the bound has to do all the work."""
     instance = reduce(problem)
     ledger = Ledger(problem, options.tolerances)
     if options.start is not None:
         ledger.offer(options.start, "start")
-    reason = search(make_bound(instance, ledger, options), ledger, options)
+    reason = search(make_bound(instance, ledger, options), ledger, options, open_bytes=open_bytes)
     infeasible = reason is Termination.EXHAUSTED and ledger.incumbent is None
     return Claim(
         way,
@@ -131,6 +135,13 @@ def split_semidefinite_bound(instance: Instance, ledger: Ledger, options: Option
     """The same with its root split by the smallest size, which is meant for hundreds of groups."""
     labels = None if ledger.incumbent is None else ledger.incumbent.labels
     return SemidefiniteBound(instance, labels, on_root_bound=ledger.raise_bound, split_from=1)
+
+
+def forgetful_semidefinite_bound(instance: Instance, ledger: Ledger, options: Options) -> Bound:
+    """The same without room for the states that nodes start from."""
+    bound = SemidefiniteBound(instance, None, on_root_bound=ledger.raise_bound)
+    bound._warm = WarmStore(most_bytes=0)
+    return bound
 
 
 def relaxation_bound(instance: Instance, ledger: Ledger, options: Options) -> Bound:
@@ -237,12 +248,18 @@ def _auto(draw: Draw) -> Claim:
     return by_engine(draw.problem, "auto", draw.options(start=draw.start()))
 
 
-def _loop(name: str, often: float, make: MakeBound, applies: Callable[[Problem, Truth], bool]) -> Way:
+def _loop(
+    name: str,
+    often: float,
+    make: MakeBound,
+    applies: Callable[[Problem, Truth], bool],
+    open_bytes: float = OPEN_BYTES,
+) -> Way:
     def run(draw: Draw) -> Claim:
         given: dict[str, Any] = {"start": draw.start(none=0.35, best=0.3), "node_limit": draw.few_nodes(0.3)}
         if make is relaxation_bound:
             given["branching"] = draw.branching()
-        return by_loop(name, draw.problem, make, draw.options(**given))
+        return by_loop(name, draw.problem, make, draw.options(**given), open_bytes)
 
     return Way(name, often, run, applies)
 
@@ -294,6 +311,9 @@ WAYS = (
     _engine("slsqp", 0.003, limited=0.0),
     _engine("annealing", 0.003, limited=0.0),
     _loop("sdp loop, split", 0.06, split_semidefinite_bound, _taken_by("sdp")),
+    # With so little room for open nodes, the loop dives most of the time.
+    _loop("interval loop, diving", 0.1, interval_bound, _always, open_bytes=1500),
+    _loop("sdp loop, diving", 0.05, forgetful_semidefinite_bound, _taken_by("sdp"), open_bytes=1500),
 )
 NAMES = tuple(way.name for way in WAYS)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from certmix import memory
 from certmix.errors import InputError
 from certmix.status import Tolerances
 
@@ -28,6 +29,9 @@ class Options:
     time_limit : float, optional
         Seconds.
     node_limit : int, optional
+    memory_limit : int or str, optional
+        Bytes of resident memory of the process, or a text like ``4G``. Default: 80 % of what the machine or container
+        has free when the run starts, beyond what the process takes already.
     threads : int, optional
         Default: all cores that this process may use.
     seed : int
@@ -56,6 +60,7 @@ class Options:
     absolute_gap: float = 0.0
     time_limit: float | None = None
     node_limit: int | None = None
+    memory_limit: Any = None
     threads: int | None = None
     seed: int = 0
     restarts: int | None = None
@@ -72,6 +77,7 @@ class Options:
         Tolerances(self.gap, self.absolute_gap)
         if self.time_limit is not None and not (_is_number(self.time_limit) and self.time_limit >= 0):
             raise InputError(f"the time limit must be a number of seconds >= 0, not {self.time_limit!r}")
+        memory.parsed(self.memory_limit)
         if self.branching not in BRANCHING:
             raise InputError(f"unknown branching rule {self.branching!r}; choose from {', '.join(BRANCHING)}")
         if self.logarithm not in LOGARITHMS:

@@ -28,6 +28,8 @@ class Termination(StrEnum):
     GAP = "gap reached"
     TIME = "time limit"
     NODES = "node limit"
+    MEMORY = "memory limit"
+    """The run came to its memory limit, or would have with what it needed next."""
     INTERRUPTED = "interrupted"
     EXHAUSTED = "exhausted"
     """Everything was explored."""

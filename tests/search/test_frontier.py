@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 
 import numpy as np
 import pytest
@@ -72,8 +73,54 @@ def test_rows_stay_with_their_nodes() -> None:
 def test_prune_drops_what_reaches_the_cutoff() -> None:
     """Nodes at or above the cutoff go, the others stay, and their places are used again."""
     frontier = Frontier(some_nodes([5.0, 1.0, 3.0, 3.5]))
-    assert frontier.prune(3.0) == 3
-    assert frontier.prune(3.0) == 0
+    assert sorted(frontier.prune(3.0)) == [3.0, 3.5, 5.0]
+    assert len(frontier.prune(3.0)) == 0
     frontier.push(some_nodes([2.0, 0.0], first=20))
     assert frontier.all()["number"].tolist() == [21, 1, 20]
     assert frontier.pop(5)["number"].tolist() == [21, 1, 20]
+
+
+def test_the_largest_bounds_come_first_when_asked_for() -> None:
+    """Diving takes the largest bound, among equals the youngest node; the rest stays in order."""
+    frontier = Frontier(some_nodes([2.0, 1.0, 2.0, 1.0, 3.0]))
+    assert frontier.pop(2, best=False)["number"].tolist() == [4, 2]
+    assert frontier.pop(1, best=False)["number"].tolist() == [0]
+    assert frontier.pop(9)["number"].tolist() == [1, 3]
+
+
+class Thing:
+    """An object that a node carries."""
+
+
+def test_nodes_that_were_taken_or_dropped_are_forgotten() -> None:
+    """Nothing here keeps a popped or pruned node's objects alive, and places are given back."""
+    frontier = Frontier(Nodes({"bound": np.zeros(1), "thing": np.array([None])}))
+    frontier.pop(1)
+    things = np.array([Thing() for _ in range(100)], dtype=object)
+    alive = [weakref.ref(thing) for thing in things]
+    frontier.push(Nodes({"bound": np.arange(100.0), "thing": things}))
+    del things
+    frontier.pop(50)
+    assert sum(r() is not None for r in alive) == 50
+    frontier.prune(60.0)
+    assert sum(r() is not None for r in alive) == 10
+
+
+def test_nodes_wait_in_their_packed_form() -> None:
+    """What is stored is what the packing says; what comes out has been made whole; full goes by stored bytes."""
+
+    class Halved:
+        def packed(self, nodes: Nodes) -> Nodes:
+            return Nodes({"bound": nodes.bound, "depth": nodes["depth"], "x": nodes["x"].astype(np.int8)})
+
+        def restored(self, nodes: Nodes) -> Nodes:
+            return Nodes({**nodes.fields, "x": nodes["x"].astype(np.int64)})
+
+    nodes = Nodes({"bound": np.arange(10.0), "x": np.tile(np.arange(10)[:, None], (1, 1000))})
+    frontier = Frontier(nodes, Halved(), most_bytes=9.5 * 1024)
+    assert frontier.row_bytes == 1024  # 1000 bytes, bound, depth and age
+    assert frontier.full
+    popped = frontier.pop(1)
+    assert not frontier.full
+    assert popped["x"].dtype == np.int64
+    assert popped["x"][0].tolist() == [0] * 1000

@@ -12,6 +12,7 @@ from certmix.ledger import Ledger
 from certmix.options import Options
 from certmix.problem import Problem, is_feasible
 from certmix.search.bounds.base import Explored
+from certmix.search.frontier import OPEN_BYTES
 from certmix.search.loop import Search, search
 from certmix.search.nodes import Nodes
 from certmix.status import Status, Termination, decide
@@ -94,12 +95,14 @@ def start(problem: Problem, **options: object) -> tuple[Ledger, Options]:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("gap", [1e-9, 1e-3, 0.05, 0.3])
 @pytest.mark.parametrize("weakness", [0.0, 0.3, 3.0])
-def test_finds_and_proves_the_optimum(seed: int, gap: float, weakness: float) -> None:
-    """At the end the gap is closed, the bound below the optimum and the incumbent within the gap of it."""
+@pytest.mark.parametrize("open_bytes", [OPEN_BYTES, 500, 0])
+def test_finds_and_proves_the_optimum(seed: int, gap: float, weakness: float, open_bytes: float) -> None:
+    """At the end the gap is closed, the bound below the optimum and the incumbent within the gap of it; so too where
+    there is little or no room for open nodes."""
     problem = small_problem(seed)
     tree = KnownTree(problem, weakness=weakness, seed=seed)
     ledger, options = start(problem, gap=gap)
-    reason = search(tree, ledger, options)
+    reason = search(tree, ledger, options, open_bytes=open_bytes)
     assert reason in (Termination.GAP, Termination.EXHAUSTED)
     assert ledger.closed
     assert ledger.bound <= tree.optimum + 1e-12
@@ -239,3 +242,39 @@ def test_best_node_first() -> None:
         assert taken == smallest
         running.step()
     assert running.nodes == 8
+
+
+def test_diving_needs_little_room_and_explores_the_same_nodes() -> None:
+    """With the optimum known, what has to be explored is the same in any order; diving holds few nodes at a time."""
+    problem = small_problem(7, n=9)
+    most, explored = {}, {}
+    for open_bytes in (OPEN_BYTES, 0.0):
+        tree = KnownTree(problem, weakness=3.0, offers=False)
+        ledger, options = start(problem, gap=1e-9)
+        ledger.offer(np.argwhere(tree.truth == tree.optimum)[0], "start")
+        running = Search(tree, ledger, options, largest_batch=1, open_bytes=open_bytes)
+        most[open_bytes] = 0
+        while len(running.frontier):
+            running.step()
+            most[open_bytes] = max(most[open_bytes], len(running.frontier))
+        explored[open_bytes] = sorted(tree.explored)
+    assert explored[0.0] == explored[OPEN_BYTES]
+    assert len(explored[0.0]) > 200
+    assert most[0.0] <= 2 * 9 < most[OPEN_BYTES]
+
+
+def test_a_better_incumbent_empties_the_frontier_and_the_account_remembers() -> None:
+    """Nodes that a new incumbent closes are dropped at once; their bounds stay in the account."""
+    problem = small_problem(8)
+    tree = KnownTree(problem, weakness=1.0, offers=False)
+    ledger, options = start(problem, gap=0.3)
+    running = Search(tree, ledger, options)
+    while running.nodes < 30:
+        running.step()
+    waiting = running.frontier.all().bound
+    ledger.offer(np.argwhere(tree.truth == tree.optimum)[0], "start")
+    closed = waiting[waiting >= ledger.cutoff]
+    assert len(closed) > 0
+    running.step()
+    assert running.leaves <= closed.min()
+    assert running.frontier.all().bound.max(initial=-math.inf) < ledger.cutoff

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from certmix import memory
 from certmix.engines import Outcome
 from certmix.ledger import Ledger
 from certmix.options import Options
@@ -115,6 +116,7 @@ class _Programme:
         classes = tuple(tuple(map(int, np.flatnonzero(kinds == c))) for c in range(int(kinds.max()) + 1))
         order = np.argsort(problem.data[:, 0], kind="stable")
         n, states = problem.n_samples, math.prod(len(c) + 1 for c in classes)
+        memory.require(16.0 * states * (n + 1), "the tables of the dynamic programme")
         best = np.full((states, n + 1), np.inf)
         best[0, 0] = 0.0
         return cls(

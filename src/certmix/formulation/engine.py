@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from certmix import memory
 from certmix.engines import Outcome
 from certmix.errors import InfeasibleError, UnsupportedError
 from certmix.formulation.solvers import Ending, Limits, Solver, Watch, require_solver, solver
@@ -230,6 +231,7 @@ class _Run:
             slack = self.backend.slack(self._formulation) * max(1.0, abs(bound))
             ledger.raise_bound(bound - slack - self.instance.error - self.lowered)
         ledger.tick()
+        memory.check()
         return ledger.closed
 
     def last_weights(self) -> np.ndarray | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from certmix import memory
 from certmix.errors import InputError
 from certmix.kernels.clustering import Model, State, linear_costs
 from certmix.kernels.moves import hartigan, lloyd, refresh
@@ -144,6 +145,7 @@ class _Run:
 
     @property
     def late(self) -> bool:
+        memory.check()
         return time.perf_counter() > self.deadline
 
     def take_start(self, labels: np.ndarray) -> None:

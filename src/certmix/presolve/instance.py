@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from certmix import memory
 from certmix.presolve.groups import Groups, group_samples
 from certmix.presolve.tables import entropy_tables
 from certmix.presolve.whitening import EPS, coordinates, whitening_error
@@ -128,6 +129,8 @@ def reduce(problem: Problem) -> Instance:
     shared = problem.covariance.shared and bool(np.all(problem.prior.precision == problem.prior.precision[0]))
     n_systems = 1 if shared else problem.n_components
     boxed = problem.has_mean_box
+    most = 8.0 * problem.n_samples * (4 * n_systems * problem.n_features + 3 * problem.n_components)
+    memory.require(most, "the whitened samples and the size tables")
     systems = [coordinates(problem.covariance.of(k), problem.prior.precision[k]) for k in range(n_systems)]
     basis = np.stack([s[0] for s in systems])
     whitened = np.stack([(problem.data - centre) @ b.T for b in basis])

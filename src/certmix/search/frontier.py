@@ -1,77 +1,155 @@
-"""The open nodes, best bound first."""
+"""The open nodes: best bound first, and where there are very many the other way round."""
 
 from __future__ import annotations
 
-import heapq
 import math
+from typing import Any
 
 import numpy as np
 
+from certmix import memory
+from certmix.search.bounds.base import PackingBound
 from certmix.search.nodes import Nodes
+
+OPEN_BYTES = 64e6  # of open nodes; beyond, the search dives
 
 
 class Frontier:
-    """Open nodes in growing arrays, with a heap over their bounds.
+    """Open nodes in growing arrays without holes.
 
-    Ties are broken by age, so that the same run always takes the same nodes.
+    Ties are broken by age, so that the same run always takes the same nodes. A node that was taken is forgotten here.
+
+    Parameters
+    ----------
+    root : Nodes
+    packing : PackingBound, optional
+        Says what is kept of nodes while they wait, and makes them whole again.
+    most_bytes : float
+        Above that many bytes of open nodes the frontier is :attr:`full`.
     """
 
-    def __init__(self, root: Nodes) -> None:
-        self._store = {name: np.empty((0, *a.shape[1:]), dtype=a.dtype) for name, a in root.fields.items()}
-        self._free: list[int] = []
-        self._heap: list[tuple[float, int, int]] = []
-        self._age = 0
-        self.push(root)
+    def __init__(
+        self, root: Nodes, packing: PackingBound | None = None, most_bytes: float = OPEN_BYTES
+    ) -> None:
+        self._packing, self._most_bytes = packing, most_bytes
+        stored = root if packing is None else packing.packed(root)
+        self._store = {
+            name: np.empty((0, *a.shape[1:]), dtype=a.dtype)
+            for name, a in [*stored.fields.items(), ("age", np.zeros(0, dtype=np.int64))]
+        }
+        self._count = self._born = 0
+        self._loose = 0  # bytes of what object fields hold
+        self._put(stored)
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return self._count
 
     @property
     def bound(self) -> float:
         """The smallest bound of an open node; infinite when none is open."""
-        return self._heap[0][0] if self._heap else math.inf
+        return float(self._bounds.min()) if self._count else math.inf
+
+    @property
+    def _bounds(self) -> np.ndarray:
+        return self._store["bound"][: self._count]
+
+    @property
+    def row_bytes(self) -> float:
+        """Bytes of an open node, on average."""
+        fixed = sum(a.itemsize * math.prod(a.shape[1:]) for a in self._store.values())
+        return fixed + self._loose / max(1, self._count)
+
+    @property
+    def full(self) -> bool:
+        """Whether the open nodes take more memory than they may, so that some had better be settled first."""
+        return self._count * self.row_bytes > self._most_bytes
 
     def push(self, nodes: Nodes) -> None:
-        if len(nodes) == 0:
-            return
-        self._reserve(len(nodes))
-        slots = [self._free.pop() for _ in range(len(nodes))]
-        for name, array in nodes.fields.items():
-            self._store[name][slots] = array
-        for slot, bound in zip(slots, nodes.bound, strict=True):
-            heapq.heappush(self._heap, (float(bound), self._age, slot))
-            self._age += 1
+        if len(nodes):
+            self._put(nodes if self._packing is None else self._packing.packed(nodes))
 
-    def pop(self, most: int) -> Nodes:
-        """The nodes with the smallest bounds, at most so many."""
-        slots = [heapq.heappop(self._heap)[2] for _ in range(min(most, len(self._heap)))]
-        nodes = Nodes({name: store[slots] for name, store in self._store.items()})
-        self._free += reversed(slots)
-        return nodes
+    def _put(self, stored: Nodes) -> None:
+        first, last = self._count, self._count + len(stored)
+        self._reserve(last)
+        for name, array in stored.fields.items():
+            self._store[name][first:last] = array
+        self._store["age"][first:last] = np.arange(self._born, self._born + len(stored))
+        self._born += len(stored)
+        self._loose += _loose_bytes(stored.fields)
+        self._count = last
 
-    def prune(self, cutoff: float) -> int:
-        """Drop every node whose bound reaches the cutoff; returns how many."""
-        kept = [entry for entry in self._heap if entry[0] < cutoff]
-        dropped = len(self._heap) - len(kept)
-        if dropped:
-            keep = {entry[2] for entry in kept}
-            self._free += [entry[2] for entry in self._heap if entry[2] not in keep]
-            heapq.heapify(kept)
-            self._heap = kept
-        return dropped
+    def pop(self, most: int, *, best: bool = True) -> Nodes:
+        """The nodes with the smallest bounds, at most so many; or those with the largest, the youngest first.
+
+        Children are no better than their parent: taking the largest bounds first is a depth-first search, which begins
+        where least is left to do and needs next to no memory.
+        """
+        sign = 1 if best else -1
+        key, age = sign * self._bounds, sign * self._store["age"][: self._count]
+        most = min(most, self._count)
+        rows = np.arange(self._count)
+        if 0 < most < self._count:
+            last = np.partition(key, most - 1)[most - 1]
+            rows = np.flatnonzero(
+                ~(key > last)
+            )  # a bound that is not a number is none that could be left out
+        rows = rows[np.lexsort((age[rows], key[rows]))][:most]
+        stored = self._take(rows)
+        return stored if self._packing is None else self._packing.restored(stored)
+
+    def prune(self, cutoff: float) -> np.ndarray:
+        """Drop every node whose bound reaches the cutoff; returns their bounds."""
+        return self._take(np.flatnonzero(self._bounds >= cutoff)).bound
 
     def all(self) -> Nodes:
-        """Every open node, best first (for checkpoints)."""
-        slots = [entry[2] for entry in sorted(self._heap)]
-        return Nodes({name: store[slots] for name, store in self._store.items()})
+        """Every open node, best first, as it is stored."""
+        rows = np.lexsort((self._store["age"][: self._count], self._bounds))
+        return self._rows(rows)
 
-    def _reserve(self, more: int) -> None:
-        if len(self._free) >= more:
-            return
-        used = next(iter(self._store.values())).shape[0]
-        size = max(used + more, 2 * used, 64)
+    def _rows(self, rows: np.ndarray) -> Nodes:
+        return Nodes({name: store[rows] for name, store in self._store.items() if name != "age"})
+
+    def _take(self, rows: np.ndarray) -> Nodes:
+        """Remove rows; the last ones take their places."""
+        nodes = self._rows(rows)
+        left = self._count - len(rows)
+        gone = np.zeros(self._count, dtype=bool)
+        gone[rows] = True
+        holes, movers = np.flatnonzero(gone[:left]), left + np.flatnonzero(~gone[left:])
+        for store in self._store.values():
+            store[holes] = store[movers]
+            if store.dtype == object:
+                store[left : self._count] = None
+        self._loose -= _loose_bytes(nodes.fields)
+        self._count = left
+        if 4 * left < self._size > 1024:
+            self._resize(self._size // 2)
+        return nodes
+
+    @property
+    def _size(self) -> int:
+        return len(self._store["age"])
+
+    def _reserve(self, count: int) -> None:
+        if count > self._size:
+            self._resize(max(count, self._size + self._size // 2, 64))
+
+    def _resize(self, size: int) -> None:
+        memory.require(size * self.row_bytes, f"{size:,} open nodes")
         for name, store in self._store.items():
-            grown = np.empty((size, *store.shape[1:]), dtype=store.dtype)
-            grown[:used] = store
-            self._store[name] = grown
-        self._free += range(size - 1, used - 1, -1)
+            new = np.empty((size, *store.shape[1:]), dtype=store.dtype)
+            new[: self._count] = store[: self._count]
+            self._store[name] = new
+
+
+def _loose_bytes(fields: dict[str, np.ndarray]) -> int:
+    """What the objects in object fields take."""
+    return sum(_bytes_of(x) for a in fields.values() if a.dtype == object for x in a)
+
+
+def _bytes_of(thing: Any) -> int:
+    if isinstance(thing, bytes):
+        return len(thing)
+    if isinstance(thing, tuple):
+        return sum(_bytes_of(part) for part in thing)
+    return int(getattr(thing, "nbytes", 0))

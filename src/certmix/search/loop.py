@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable
 
 from certmix.ledger import Ledger
 from certmix.options import Options
-from certmix.search.bounds.base import Bound, Explored
-from certmix.search.frontier import Frontier
+from certmix.search.bounds.base import Bound, Explored, PackingBound
+from certmix.search.frontier import OPEN_BYTES, Frontier
+from certmix.search.nodes import Nodes
 from certmix.search.stopping import stop_reason
 from certmix.status import Termination
 
 LARGEST_BATCH = 512
+DIVING_BATCH = 64
 
 Heuristic = Callable[[Explored, int, Ledger], None]
 
@@ -24,7 +26,9 @@ class Search:
     stays in the account. The ledger sees every bound that is proved, so an interruption loses nothing.
 
     Batches grow with the number of explored nodes only, never with the clock, so that the same seed and node limit give
-    the same answer.
+    the same answer. So does the choice of nodes: the best ones, unless the open nodes have filled the memory they may
+    have; then those with the largest bounds are settled first. Whatever is below the cutoff has to be explored anyway,
+    so a search that ends is no longer for it; one that is stopped before has the weaker bound.
     """
 
     def __init__(
@@ -34,13 +38,17 @@ class Search:
         options: Options,
         heuristic: Heuristic | None = None,
         largest_batch: int = LARGEST_BATCH,
+        open_bytes: float = OPEN_BYTES,
     ) -> None:
         self.bound = bound
         self.heuristic = heuristic
-        self.largest_batch = largest_batch
         self.ledger = ledger
         self.options = options
-        self.frontier = Frontier(bound.root())
+        self.frontier = Frontier(
+            bound.root(), bound if isinstance(bound, PackingBound) else None, most_bytes=open_bytes
+        )
+        self.largest_batch = max(1, min(largest_batch, int(open_bytes / self.frontier.row_bytes)))
+        self._pruned = math.inf  # the cutoff when open nodes were last compared with it
         self.leaves = math.inf  # smallest bound of a closed leaf
         self.nodes = 0
 
@@ -61,7 +69,10 @@ class Search:
     def step(self) -> None:
         """One batch: bound it, offer what came up, close what is settled, branch on the rest."""
         ledger, cutoff = self.ledger, self.ledger.cutoff
-        nodes = self.frontier.pop(self._batch())
+        if cutoff < self._pruned:
+            self._close(self.frontier.prune(cutoff))
+            self._pruned = cutoff
+        nodes = self._chosen()
         worth = nodes.bound < cutoff
         self._close(nodes.bound[~worth])
         nodes = nodes.take(worth)
@@ -84,6 +95,11 @@ class Search:
         self.frontier.push(self.bound.branch(Explored(explored.nodes.take(still), explored.open[still])))
         ledger.tick()
 
+    def _chosen(self) -> Nodes:
+        if self.frontier.full:
+            return self.frontier.pop(min(self._batch(), DIVING_BATCH), best=False)
+        return self.frontier.pop(self._batch())
+
     def _batch(self) -> int:
         size = min(self.largest_batch, max(1, self.nodes // 4))
         limit = self.options.node_limit
@@ -102,8 +118,9 @@ def search(
     options: Options,
     heuristic: Heuristic | None = None,
     largest_batch: int = LARGEST_BATCH,
+    open_bytes: float = OPEN_BYTES,
 ) -> Termination:
     """Search to the end."""
-    reason = Search(bound, ledger, options, heuristic, largest_batch).run()
+    reason = Search(bound, ledger, options, heuristic, largest_batch, open_bytes).run()
     assert reason is not None
     return reason

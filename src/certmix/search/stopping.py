@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from certmix import memory
 from certmix.ledger import Ledger
 from certmix.options import Options
 from certmix.status import Termination
@@ -15,4 +16,6 @@ def stop_reason(ledger: Ledger, options: Options) -> Termination | None:
         return Termination.NODES
     if options.time_limit is not None and ledger.seconds >= options.time_limit:
         return Termination.TIME
+    if memory.reached():
+        return Termination.MEMORY
     return None

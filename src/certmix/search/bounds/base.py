@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -39,4 +39,17 @@ class Bound(Protocol):
 
     def branch(self, explored: Explored) -> Nodes:
         """Children of the open nodes; together they cover everything in their parents that can beat the cutoff."""
+        ...
+
+
+@runtime_checkable
+class PackingBound(Protocol):
+    """A bound whose open nodes are stored in less space than they take while they are worked on."""
+
+    def packed(self, nodes: Nodes) -> Nodes:
+        """What is stored of nodes: ``bound``, ``depth`` and whatever the rest can be made of."""
+        ...
+
+    def restored(self, nodes: Nodes) -> Nodes:
+        """Nodes as they were before they were packed, but for what only saves time."""
         ...

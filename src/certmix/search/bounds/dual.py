@@ -96,6 +96,12 @@ class DualBound:
         fields["multipliers"] = np.zeros((len(nodes), self.instance.n_groups))
         return Nodes(fields)
 
+    def packed(self, nodes: Nodes) -> Nodes:
+        return self.interval.packed(nodes)
+
+    def restored(self, nodes: Nodes) -> Nodes:
+        return self.interval.restored(nodes)
+
     def explore(self, nodes: Nodes, cutoff: float) -> Explored:
         at_root = self._only_root and bool(np.all(nodes["depth"] == 0))
         if at_root:

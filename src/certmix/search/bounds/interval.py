@@ -15,6 +15,7 @@ from certmix.search.bounds.leaves import exact_value
 from certmix.search.nodes import Nodes
 from certmix.search.threads import Threads
 
+SPLIT_FIELDS = ("kind", "which", "index", "at", "centre")
 MOST_COMPONENTS = 62  # candidate sets are bits of a 64-bit number
 
 
@@ -62,17 +63,36 @@ class IntervalBound:
                 "weight": np.zeros((len(roots), K)),
                 "points": np.zeros((len(roots), K, d)),
                 "cost": np.zeros((len(roots), K)),
-                "kind": np.zeros(len(roots), dtype=np.int64),
-                "which": np.zeros(len(roots), dtype=np.int64),
-                "index": np.zeros(len(roots), dtype=np.int64),
-                "at": np.zeros(len(roots)),
-                "centre": np.zeros((len(roots), K, d)),
+                **self._no_split(len(roots)),
             }
         )
 
     def _finite(self, bound: np.ndarray, sign: int) -> np.ndarray:
         """Means lie among the points, the prior mean and the box: replace infinities by something beyond them."""
         return np.where(np.isfinite(bound), bound, sign * 2.0 * (self.arrays.largest + 1.0))
+
+    def packed(self, nodes: Nodes) -> Nodes:
+        """Without where to split, which was done, and with a bit for every group that is left."""
+        fields = {name: array for name, array in nodes.fields.items() if name not in SPLIT_FIELDS}
+        bits = np.zeros((len(nodes), -(-self.instance.n_groups // 8)), dtype=np.uint8)
+        for i, groups in enumerate(nodes["left"]):
+            left = np.zeros(self.instance.n_groups, dtype=bool)
+            left[groups] = True
+            bits[i] = np.packbits(left)
+        return Nodes({**fields, "left": bits})
+
+    def restored(self, nodes: Nodes) -> Nodes:
+        count, N = len(nodes), self.instance.n_groups
+        left = np.empty(count, dtype=object)
+        for i, bits in enumerate(nodes["left"]):
+            left[i] = np.flatnonzero(np.unpackbits(bits, count=N)).astype(np.int32)
+        return Nodes({**nodes.fields, "left": left, **self._no_split(count)})
+
+    def _no_split(self, count: int) -> dict[str, np.ndarray]:
+        """Fields that exploring a node fills."""
+        K, d = self.instance.n_components, self.instance.n_features
+        whole = {name: np.zeros(count, dtype=np.int64) for name in ("kind", "which", "index")}
+        return {**whole, "at": np.zeros(count), "centre": np.zeros((count, K, d))}
 
     def explore(self, nodes: Nodes, cutoff: float) -> Explored:
         f = {name: array.copy() for name, array in nodes.fields.items()}

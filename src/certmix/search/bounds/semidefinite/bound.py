@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from certmix import memory
 from certmix.kernels.arrays import instance_arrays
 from certmix.local.moves import LocalSearch
 from certmix.presolve.instance import Instance
@@ -30,7 +32,15 @@ from certmix.search.bounds.semidefinite.record import MARGIN, Note, Recorder, gr
 from certmix.search.bounds.semidefinite.refining import refine, separate
 from certmix.search.bounds.semidefinite.safe import prove
 from certmix.search.bounds.semidefinite.sizes import FEWEST, smallest_size
-from certmix.search.bounds.semidefinite.warm import Warm, cold_start, keep, soft_minimum, warm_start
+from certmix.search.bounds.semidefinite.warm import (
+    Multipliers,
+    Warm,
+    WarmStore,
+    cold_start,
+    keep,
+    soft_minimum,
+    warm_start,
+)
 from certmix.search.nodes import Nodes
 from certmix.search.threads import Threads
 
@@ -95,6 +105,7 @@ class SemidefiniteBound:
         self._roots = IntervalBound(instance).root()
         self._proved = np.full(len(self._roots), -np.inf)
         self._interrupted = False
+        self._warm = WarmStore()
         # A checker of the record knows nothing of exchange arguments.
         self._geometry = Geometry(instance) if recorder is None else None
         self._local = LocalSearch(instance)
@@ -103,6 +114,7 @@ class SemidefiniteBound:
     def root(self) -> Nodes:
         """The roots: one for each choice of empty components, some of them split by the smallest size."""
         nodes, N = self._roots, self.instance.n_groups
+        memory.require(4.0 * N * N, f"pairs of {N:,} samples")
         apart = np.zeros((N, N), dtype=bool)
         pairs = self.instance.conflicts
         apart[pairs[:, 0], pairs[:, 1]] = apart[pairs[:, 1], pairs[:, 0]] = True
@@ -149,6 +161,40 @@ class SemidefiniteBound:
             if self.recorder is not None:
                 child["record"] = self.recorder.add_size(root["record"], int(alike[0]), size, inside)
         return children
+
+    def packed(self, nodes: Nodes) -> Nodes:
+        """Candidates in few bytes, pairs apart as compressed bits, of the method's state the multipliers.
+
+        The matrices that the method starts from are kept aside, for as many nodes as there is room for.
+        """
+        starts = [Multipliers.of(w, self.instance.weight) for w in nodes["warm"]]
+        apart = np.empty(len(nodes), dtype=object)
+        for i, pairs in enumerate(nodes["apart"]):
+            apart[i] = zlib.compress(np.packbits(pairs).tobytes(), 1)
+        return Nodes(
+            {
+                **nodes.fields,
+                "mask": nodes["mask"].astype(self._roots["mask"].dtype),
+                "apart": apart,
+                "warm": self._warm.put(nodes["warm"], nodes.bound),
+                "T": np.stack([s.T for s in starts]),
+                "sigma": np.array([s.sigma for s in starts]),
+            }
+        )
+
+    def restored(self, nodes: Nodes) -> Nodes:
+        N = self.instance.n_groups
+        fields = {name: array for name, array in nodes.fields.items() if name not in ("T", "sigma")}
+        fields["mask"] = nodes["mask"].astype(np.int64)
+        fields["apart"], fields["warm"] = np.empty((2, len(nodes)), dtype=object)
+        for i, pairs in enumerate(nodes["apart"]):
+            bits = np.frombuffer(zlib.decompress(pairs), dtype=np.uint8)
+            fields["apart"][i] = np.unpackbits(bits, count=N * N).reshape(N, N).astype(bool)
+            start: Warm | Multipliers | None = self._warm.take(int(nodes["warm"][i]))
+            if start is None and nodes["sigma"][i] > 0.0:
+                start = Multipliers(nodes["T"][i], float(nodes["sigma"][i]))
+            fields["warm"][i] = start
+        return Nodes(fields)
 
     def explore(self, nodes: Nodes, cutoff: float) -> Explored:
         visits: list[Visit] = [None] * len(nodes)  # type: ignore[list-item]
@@ -221,7 +267,7 @@ class SemidefiniteBound:
     def visit(
         self,
         domain: Domain,
-        warm: Warm | None,
+        warm: Warm | Multipliers | None,
         bound: float,
         cutoff: float,
         threads: Threads,
@@ -260,11 +306,11 @@ class SemidefiniteBound:
             pools = pools_of(domain, shape, instance)
             if any(not p.sizes.any() or len(p.index) == 0 for p in pools):
                 return Visit(domain, math.inf, open=False)
-            if warm is None:
-                sigma = SIGMA * instance.n_samples
-                method = cold_start(shape, pools, self.T, self.labels, sigma, threads)
-            else:
+            if isinstance(warm, Warm):
                 method = warm_start(shape, pools, warm, threads)
+            else:
+                T, sigma = (self.T, SIGMA * instance.n_samples) if warm is None else (warm.T, warm.sigma)
+                method = cold_start(shape, pools, T, self.labels, sigma, threads)
             method.threads = threads
             if len({b.pool for b in method.blocks}) < len(pools):
                 # Every size that is left for some pool was ruled out in a parent, against the cutoff.

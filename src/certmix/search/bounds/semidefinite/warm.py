@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from certmix import memory
 from certmix.presolve.instance import Instance
 from certmix.search.bounds.semidefinite.admm import Method
 from certmix.search.bounds.semidefinite.contraction import Contraction
@@ -13,7 +15,9 @@ from certmix.search.bounds.semidefinite.cuts import Cuts
 from certmix.search.bounds.semidefinite.pools import Block, Pool, cost_matrix, first_blocks, slope_of
 from certmix.search.threads import Threads
 
-MOST_BYTES = 5e7
+MATRICES = 7  # of a block: its cost, state and slack, and those of a step
+MOST_BYTES = 5e7  # of one state
+STORE_BYTES = 2e8  # of all of them
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,81 @@ class Warm:
 
     shape: Contraction
     method: Method
+
+    @property
+    def n_bytes(self) -> int:
+        """What it takes in memory."""
+        cuts = [(b.cuts.ends, b.cuts.signs, b.cuts.multiplier) for b in self.method.blocks]
+        arrays = [*(a for group in cuts for a in group), *(a for b in self.method.blocks for a in (b.x, b.u))]
+        arrays += [self.shape.points, *(a for p in self.method.pools for a in (p.points, p.entropy))]
+        return sum(a.nbytes for a in arrays)
+
+
+@dataclass(frozen=True)
+class Multipliers:
+    """What is left of a state without its matrices: multipliers of the groups, and the penalty (zero: nothing)."""
+
+    T: np.ndarray
+    sigma: float
+
+    @classmethod
+    def of(cls, warm: Warm | Multipliers | None, weight: np.ndarray) -> Multipliers:
+        """The multipliers of a state; those of a super-point are shared by its groups in proportion to their weight."""
+        if isinstance(warm, Multipliers):
+            return warm
+        if warm is None:
+            return cls(np.zeros(len(weight)), 0.0)
+        shape, method = warm.shape, warm.method
+        of_points = -method.cover * method.sigma / shape.root
+        return cls(weight * of_points[shape.of], method.sigma)
+
+
+class WarmStore:
+    """States of open nodes, as many as there is room for; those of the nodes with the largest bounds go first.
+
+    What is taken or dropped depends on the nodes only, so that runs can be repeated.
+    """
+
+    def __init__(self, most_bytes: float = STORE_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._kept: dict[int, tuple[float, Warm, int]] = {}  # bound, state, how many nodes share it
+        self._next = 0
+        self.n_bytes = 0
+
+    def put(self, states: Iterable[Warm | Multipliers | None], bounds: np.ndarray) -> np.ndarray:
+        """Keep states of nodes; returns a key for each, -1 where there is nothing to keep. Siblings share one."""
+        keys: list[int] = []
+        known: dict[int, int] = {}
+        for state, bound in zip(states, bounds.tolist(), strict=True):
+            if not isinstance(state, Warm):
+                keys.append(-1)
+                continue
+            key = known.get(id(state))
+            if key is None:
+                key = known[id(state)] = self._next
+                self._next += 1
+                self.n_bytes += state.n_bytes
+                self._kept[key] = (bound, state, 0)
+            kept, _, users = self._kept[key]
+            self._kept[key] = (min(kept, bound), state, users + 1)
+            keys.append(key)
+        while self.n_bytes > self._most_bytes:
+            self._drop(max(self._kept, key=lambda k: (self._kept[k][0], k)))
+        return np.array(keys, dtype=np.int64)
+
+    def take(self, key: int) -> Warm | None:
+        """The state behind a key, if it is still there."""
+        if key not in self._kept:
+            return None
+        bound, state, users = self._kept[key]
+        if users > 1:
+            self._kept[key] = (bound, state, users - 1)
+        else:
+            self._drop(key)
+        return state
+
+    def _drop(self, key: int) -> None:
+        self.n_bytes -= self._kept.pop(key)[1].n_bytes
 
 
 def keep(shape: Contraction, method: Method) -> Warm:
@@ -39,7 +118,7 @@ def keep(shape: Contraction, method: Method) -> Warm:
         lean.append(replace(b, x=x, u=u, cuts=cuts, cost=nothing, slack=nothing, basis=nothing, rows=nothing))
     kept = Method(method.root, np.zeros((0, 0), dtype=bool), [], lean, method.cover, method.sigma, Threads(1))
     kept.pools = method.pools
-    return Warm(shape, kept)
+    return Warm(replace(shape, apart=np.zeros((0, 0), dtype=bool)), kept)
 
 
 def soft_minimum(instance: Instance, labels: np.ndarray) -> np.ndarray:
@@ -82,11 +161,10 @@ def cold_start(
     """Start from multipliers and a clustering of the groups."""
     cover = -np.bincount(shape.of, weights=T, minlength=len(shape.root)) / shape.root / sigma
     clusters = _clusters(shape, labels)
-    blocks = []
-    for p, pool in enumerate(pools):
-        sizes = np.array([m for _, m in clusters]) if clusters else np.array([shape.weight.sum() / 2.0])
-        for low, high in first_blocks(pool, sizes):
-            blocks.append(_new_block(pool, p, low, high, shape.root, cover))
+    sizes = np.array([m for _, m in clusters]) if clusters else np.array([shape.weight.sum() / 2.0])
+    places = [(p, low, high) for p, pool in enumerate(pools) for low, high in first_blocks(pool, sizes)]
+    _require(pools, [p for p, _, _ in places])
+    blocks = [_new_block(pools[p], p, low, high, shape.root, cover) for p, low, high in places]
     method = Method(shape.root, shape.apart, pools, blocks, cover, sigma, threads)
     _place(method, shape, clusters)
     return method
@@ -102,6 +180,10 @@ def warm_start(shape: Contraction, pools: list[Pool], warm: Warm, threads: Threa
     cover = T / shape.root
     source = {int(k): p for p, pool in enumerate(old.pools) for k in pool.components}
     blocks: list[Block] = []
+    _require(
+        pools,
+        [p for p, pool in enumerate(pools) for b in old.blocks if b.pool == source[int(pool.components[0])]],
+    )
     shares = _shares(shape, pools, old_shape, old, into)
     for p, pool in enumerate(pools):
         q = source[int(pool.components[0])]
@@ -166,6 +248,12 @@ def _shares(
         for p in unnamed:
             shares[p][whole.index] = left * (1.0 if len(unnamed) == 1 else 1.0 / len(unnamed))
     return shares
+
+
+def _require(pools: list[Pool], blocks: list[int]) -> None:
+    """Ask for the matrices of blocks (of these pools) before they are made."""
+    entries = sum(len(pools[p].index) ** 2 for p in blocks)
+    memory.require(8.0 * MATRICES * entries, f"{len(blocks)} matrices of the semidefinite relaxation")
 
 
 def _new_block(pool: Pool, p: int, low: int, high: int, root: np.ndarray, cover: np.ndarray) -> Block:
