@@ -14,6 +14,10 @@ class InputError(CertmixError, ValueError):
     """The input is wrong: data, an option, a file. The message names the culprit."""
 
 
+class OutputError(InputError):
+    """A file or standard output cannot be written to."""
+
+
 class UnsupportedError(InputError):
     """The chosen engine cannot honour an option of the problem; the message names engines that can."""
 

@@ -53,6 +53,8 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
         Seconds. A run that stops there keeps the best clustering and bound it had, with a warning. Without a limit
         ``fit`` takes as long as the proof does, which is long for data without clear clusters.
     node_limit, threads, restarts : int, optional
+    memory_limit : int or str, optional
+        Bytes, or a text like ``4G``; as for :func:`certmix.solve`.
     engine_options : dict, optional
         Options of single engines, as :func:`certmix.solve` takes them: ``{"solver": "scip", "logarithm": "chord"}``.
     random_state : int, RandomState instance or None
@@ -106,6 +108,7 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
         absolute_gap: float = 0.0,
         time_limit: float | None = None,
         node_limit: int | None = None,
+        memory_limit: int | str | None = None,
         threads: int | None = None,
         random_state: Any = None,
         restarts: int | None = None,
@@ -125,6 +128,7 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
         self.absolute_gap = absolute_gap
         self.time_limit = time_limit
         self.node_limit = node_limit
+        self.memory_limit = memory_limit
         self.threads = threads
         self.random_state = random_state
         self.restarts = restarts
@@ -175,6 +179,7 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
             absolute_gap=self.absolute_gap,
             time_limit=self.time_limit,
             node_limit=self.node_limit,
+            memory_limit=self.memory_limit,
             threads=self.threads,
             seed=_seed(self.random_state),
             restarts=self.restarts,

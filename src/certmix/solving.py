@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from certmix import memory
 from certmix.auto import choose
 from certmix.compiling import announced
-from certmix.engines import Outcome, require
+from certmix.engines import Engine, Outcome, require
 from certmix.engines import engine as find_engine
 from certmix.errors import InfeasibleError, InputError
+from certmix.interruption import held, raising
 from certmix.ledger import Ledger
 from certmix.observers.base import Observer
 from certmix.options import Options, refuse_unused
@@ -31,6 +33,7 @@ def solve(
     absolute_gap: float = 0.0,
     time_limit: float | None = None,
     node_limit: int | None = None,
+    memory_limit: int | str | None = None,
     threads: int | None = None,
     seed: int = 0,
     restarts: int | None = None,
@@ -57,6 +60,9 @@ def solve(
     time_limit : float, optional
         Seconds; a limited run returns the best clustering and bound it had.
     node_limit : int, optional
+    memory_limit : int or str, optional
+        Bytes of resident memory, or a text like ``4G``; a run that comes to it returns the best clustering and bound it
+        had. Default: 80 % of what is free at the start.
     threads : int, optional
     seed : int
     restarts : int, optional
@@ -105,6 +111,7 @@ def solve(
         absolute_gap=absolute_gap,
         time_limit=time_limit,
         node_limit=node_limit,
+        memory_limit=memory_limit,
         threads=threads,
         seed=seed,
         restarts=restarts,
@@ -121,29 +128,39 @@ def solve(
     runner = find_engine(chosen)
     refuse_unused(chosen, specific, automatic=engine == "auto")
     require(runner, problem, options)
-    for observer in observers:
-        observer.started(problem, chosen, ledger)
-    if verbose:
-        for note in problem.notes:
-            ledger.message(f"note: {note}")
-    if reason:
-        ledger.message(f"engine: {chosen}, because {reason}")
+    words = [f"note: {note}" for note in problem.notes] if verbose else []
+    words += [f"engine: {chosen}, because {reason}"] if reason else []
+    with held(), memory.limited(memory.parsed(memory_limit)):
+        return _run(problem, runner, ledger, options, words)
 
+
+def _run(
+    problem: Problem, runner: Engine, ledger: Ledger, options: Options, first_words: Sequence[str]
+) -> Result:
+    """The run itself: whatever ends it, there is a result."""
+    for observer in ledger.observers:
+        observer.started(problem, runner.name, ledger)
+    for text in first_words:
+        ledger.message(text)
     message = ""
     try:
-        check_feasible(problem)
-        if options.start is not None:
-            _offer_start(problem, ledger, options.start)
-        with announced(ledger.message):
-            outcome = runner.run(problem, ledger, options)
+        with raising():
+            check_feasible(problem)
+            if options.start is not None:
+                _offer_start(problem, ledger, options.start)
+            with announced(ledger.message):
+                outcome = runner.run(problem, ledger, options)
     except InfeasibleError as error:
         outcome, message = Outcome(Termination.EXHAUSTED, infeasible=True), str(error)
     except KeyboardInterrupt:
         outcome = Outcome(Termination.INTERRUPTED, certificate=ledger.certificate)
+    except MemoryError as error:
+        outcome, message = Outcome(Termination.MEMORY, certificate=ledger.certificate), _in_words(error)
+        ledger.message(f"stopped: {message}")
     result = build_result(
         problem,
         ledger,
-        engine=chosen,
+        engine=runner.name,
         termination=outcome.termination,
         infeasible=outcome.infeasible,
         certificate_level=outcome.certificate,
@@ -151,21 +168,26 @@ def solve(
     )
     if options.certificate:
         result = _with_certificate(problem, result, ledger, options)
-    for observer in observers:
+    for observer in ledger.observers:
         observer.finished(result)
     return result
+
+
+def _in_words(error: MemoryError) -> str:
+    return str(error) or "the system has no more memory to give"
 
 
 def _with_certificate(problem: Problem, result: Result, ledger: Ledger, options: Options) -> Result:
     """The result with a certificate, if one can be made; nothing else of it changes."""
     from certmix.certificate.prove import Unproved, make
 
-    if result.termination is Termination.INTERRUPTED:
+    if result.termination in (Termination.INTERRUPTED, Termination.MEMORY):
         return result
     start = ledger.seconds
     try:
         limit = None if options.time_limit is None else max(LEAST_SECONDS, options.time_limit)
-        found = make(problem, result, ledger.record, time_limit=limit, threads=options.n_threads)
+        with raising():
+            found = make(problem, result, ledger.record, time_limit=limit, threads=options.n_threads)
     except Unproved as reason:
         ledger.message(f"no certificate: {reason}")
     except KeyboardInterrupt:

@@ -20,7 +20,7 @@ ENDLESS = """
 import sys, time
 import numpy as np
 import certmix.engines as engines
-from certmix.cli.main import run
+from certmix.__main__ import main
 from certmix.engines import Outcome
 from certmix.problem.features import EVERY_FEATURE
 
@@ -39,7 +39,7 @@ class Endless:
 
 sys.modules["endless"] = sys.modules["__main__"]
 engines._PLACES["endless"] = "endless:Endless"
-sys.exit(run(sys.argv[1:]))
+main()
 """
 
 

@@ -136,9 +136,24 @@ def test_out_writes_its_files(certmix, files):
 def test_an_infeasible_run_leaves_no_tables_of_an_earlier_one(certmix, files):
     """Tables of a former run would be taken for the present one's."""
     certmix(f"{SMALL} --out out")
-    assert certmix(f"{SMALL} --out out --min-size 4").code == 4
+    assert certmix(f"{SMALL} --out out --min-size 4 --overwrite").code == 4
     assert not (files / "out" / "assignments.csv").exists()
     assert Result.load(files / "out" / "result.json").status == "infeasible"
+
+
+@pytest.mark.parametrize("name", ["result.json", "snapshot.json"])
+def test_results_are_not_written_over_unasked(certmix, files, name):
+    """A folder with a result, or with the snapshot of a killed run, is refused before any work, and left as it is."""
+    (files / "out").mkdir()
+    (files / "out" / name).write_text("mine")
+    answer = certmix(f"{SMALL} --out out")
+    assert answer.code == 2
+    assert f"({name})" in answer.err
+    assert "--overwrite" in answer.err
+    assert answer.out == ""
+    assert [(p.name, p.read_text()) for p in (files / "out").iterdir()] == [(name, "mine")]
+    assert certmix(f"{SMALL} --out out --overwrite").code == 0
+    assert not (files / "out" / "snapshot.json").exists()
 
 
 def test_standardised_means_can_be_mapped_back(certmix, files):

@@ -92,7 +92,7 @@ def test_no_certificate_when_none_is_wanted(certmix, files):
     """--no-certificate leaves none, and removes that of an earlier run."""
     certmix(SOLVE)
     assert (files / "out" / "certificate.json").exists()
-    assert certmix(f"{SOLVE} --no-certificate").code == 0
+    assert certmix(f"{SOLVE} --no-certificate --overwrite").code == 0
     assert not (files / "out" / "certificate.json").exists()
     assert not (files / "out" / "certificate.npz").exists()
 

@@ -15,10 +15,12 @@ from certmix.cli.export import export_command
 from certmix.cli.reproduce import reproduce_command
 from certmix.cli.request import with_problem
 from certmix.cli.solve import solve_command
+from certmix.cli.standard_output import failed
 from certmix.cli.verify import verify_command
-from certmix.errors import CertmixError, InfeasibleError
+from certmix.errors import CertmixError, InfeasibleError, OutputError
+from certmix.interruption import INTERRUPTED, NOT_WRITTEN
 
-OK, BAD_INPUT, NOT_CERTIFIED, INFEASIBLE, INTERRUPTED = 0, 2, 3, 4, 130
+OK, BAD_INPUT, NOT_CERTIFIED, INFEASIBLE = 0, 2, 3, 4
 
 app = typer.Typer(
     name="certmix",
@@ -68,19 +70,29 @@ app.add_typer(constraints_app, name="constraints")
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; every error is one sentence on standard error."""
     try:
-        code = app(
-            args=None if arguments is None else list(arguments), prog_name="certmix", standalone_mode=False
-        )
+        return _run(arguments)
     except InfeasibleError as error:
         return _complain(f"infeasible: {error}", INFEASIBLE)
+    except OutputError as error:
+        return _complain(str(error), NOT_WRITTEN)
     except CertmixError as error:
         return _complain(str(error), BAD_INPUT)
     except _UsageError as error:
         return _complain_usage(error)
-    except typer.Abort:
-        return _complain("aborted", BAD_INPUT)
-    except KeyboardInterrupt:
+    except (typer.Abort, KeyboardInterrupt):  # typer makes the one of the other
         return _complain("interrupted before there was a result", INTERRUPTED)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        code = app(
+            args=None if arguments is None else list(arguments), prog_name="certmix", standalone_mode=False
+        )
+    except OSError as error:
+        if error.filename is not None:  # a file of which nobody has thought
+            raise
+        failed(error)
+        return OK
     return int(code or OK)
 
 
@@ -94,12 +106,3 @@ def _complain_usage(error: Exception) -> int:
 def _complain(sentence: str, code: int) -> int:
     print(f"certmix: error: {sentence}", file=sys.stderr)
     return code
-
-
-def main() -> None:
-    """Entry point of the console script."""
-    sys.exit(run())
-
-
-if __name__ == "__main__":
-    main()

@@ -59,6 +59,21 @@ def _extra(asked: Asked) -> dict[str, Any]:
     }
 
 
+def check_directory(directory: Path, *, overwrite: bool) -> None:
+    """Refuse, before any work, to write over what an earlier run has left."""
+    if directory.exists() and not directory.is_dir():
+        raise InputError(f"--out {directory}: it is a file, not a directory")
+    kinds = {
+        "result.json": "the result of an earlier run",
+        SNAPSHOT: "the snapshot of a run that was cut short",
+    }
+    for name, what in kinds.items():
+        if (directory / name).exists() and not overwrite:
+            raise InputError(
+                f"--out {directory}: it holds {what} ({name}); name another directory, or say --overwrite"
+            )
+
+
 def prepare_directory(directory: Path) -> None:
     """Make sure, before any work, that results can be written."""
     if directory.exists() and not directory.is_dir():

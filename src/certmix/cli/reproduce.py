@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from certmix import interruption
 from certmix.cli.parsing import number
 from certmix.errors import InputError
 from certmix.study.pieces import ALL, PIECES, chosen
@@ -49,7 +50,6 @@ def reproduce_command(
     Exit codes: 0 finished, 2 bad usage or input, 130 interrupted.
     """
     from certmix.cli.output import prepare_directory
-    from certmix.cli.running import interruptible
 
     names = chosen(pieces or [ALL])
     settings = Settings(time_limit=time_limit, pam50=pam50, samples=tuple(sample or ()))
@@ -59,15 +59,16 @@ def reproduce_command(
         return 0
     from certmix.study.runner import Interrupted, run
 
-    with interruptible():
+    with interruption.held():
         try:
-            sections = run(names, settings, out, (lambda _: None) if quiet else _tell)
+            with interruption.raising():
+                sections = run(names, settings, out, (lambda _: None) if quiet else _tell)
         except Interrupted as stop:
             _tell(
                 f"certmix: interrupted; {stop.finished} of {stop.cells} runs are finished and kept in {out}: the same "
                 "command goes on from there"
             )
-            return 130
+            return interruption.INTERRUPTED
     print(f"{out / 'report.html'}, {out / 'report.md'}: {', '.join(sections)}")
     return 0
 

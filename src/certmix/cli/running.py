@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from certmix.cli.output import document, nothing, prepare_directory, write_files
+from certmix import interruption
+from certmix.cli.output import check_directory, document, nothing, prepare_directory, write_files
 from certmix.cli.request import Asked, Request, build
+from certmix.cli.standard_output import say
 from certmix.engines import NAMES
-from certmix.errors import InfeasibleError
+from certmix.errors import InfeasibleError, OutputError
 from certmix.io.results import dumps
 from certmix.options import USED_BY, Options, refuse_unused
 from certmix.solving import solve
@@ -35,6 +33,7 @@ class Run:
     absolute_gap: float = 0.0
     time_limit: float | None = None
     node_limit: int | None = None
+    memory_limit: str | None = None
     threads: int | None = None
     seed: int = 0
     branching: str | None = None
@@ -44,6 +43,7 @@ class Run:
     adaptive: bool | None = None
     warm_start: bool | None = None
     out: Path | None = None
+    overwrite: bool = False
     certificate: bool = False
     verify: bool = False
     json: bool = False
@@ -56,6 +56,7 @@ class Run:
             "absolute_gap": self.absolute_gap,
             "time_limit": self.time_limit,
             "node_limit": self.node_limit,
+            "memory_limit": self.memory_limit,
             "threads": self.threads,
             "seed": self.seed,
             "certificate": self.certificate or self.verify,
@@ -68,31 +69,44 @@ def run_request(request: Request, run: Run) -> int:
     Options(**run.options())  # a bad option is told before the data are read
     if run.engine in NAMES[1:]:
         refuse_unused(run.engine, {name: getattr(run, name) for name in USED_BY})
-    with interruptible() as signals:
-        try:
-            asked = build(request)
-        except InfeasibleError as error:
-            if run.json:
-                _print(dumps(nothing(str(error))))
-            raise
-        if run.out is not None:
-            prepare_directory(run.out)
-        if not run.quiet:
-            _tell(asked)
+    if run.out is not None:
+        check_directory(run.out, overwrite=run.overwrite)
+    try:
+        asked = build(request)
+    except InfeasibleError as error:
+        if run.json:
+            say(dumps(nothing(str(error))))
+        raise
+    if run.out is not None:
+        prepare_directory(run.out)
+    if not run.quiet:
+        _tell(asked)
+    with interruption.held():  # from here on there is something to lose
         result = _solve(asked, run)
         if run.verify:
             result = _verified(result, asked)
-        signals.ignore()  # a second Ctrl-C must not cut off the writing of what the first one saved
+        interruption.ignore()
+        failure = _write(result, asked, run)
+        _show(result, asked, run)
+    if failure is not None:
+        raise failure
+    return interruption.INTERRUPTED if interruption.heard() else exit_code(result)
+
+
+def _write(result: Result, asked: Asked, run: Run) -> OutputError | None:
+    """Write the files; where that fails, the result is still to be shown before that is said."""
+    try:
         if run.out is not None:
             write_files(result, asked, run.out)
-        _show(result, asked, run)
-    return exit_code(result)
+    except OutputError as error:
+        return error
+    return None
 
 
 def exit_code(result: Result) -> int:
     """0 certified, 3 not certified, 4 infeasible, 130 interrupted."""
     if result.termination is Termination.INTERRUPTED:
-        return 130
+        return interruption.INTERRUPTED
     return {Status.OPTIMAL: 0, Status.INFEASIBLE: 4}.get(result.status, 3)
 
 
@@ -122,7 +136,12 @@ def _verified(result: Result, asked: Asked) -> Result:
     if result.certificate is None:
         print("not verified: there is no certificate", file=sys.stderr)
         return result
-    result, verdict = result.checked(asked.problem)
+    try:
+        with interruption.raising():
+            result, verdict = result.checked(asked.problem)
+    except KeyboardInterrupt:
+        print("not verified: interrupted while the certificate was checked", file=sys.stderr)
+        return result
     print(f"{verdict.sentence} ({verdict.seconds:.3g} s)", file=sys.stderr)
     return result
 
@@ -135,49 +154,6 @@ def _tell(asked: Asked) -> None:
 
 
 def _show(result: Result, asked: Asked, run: Run) -> None:
-    _print(dumps(document(result, asked)) if run.json else result.summary() + "\n")
+    say(dumps(document(result, asked)) if run.json else result.summary() + "\n")
     if result.status is Status.INFEASIBLE and run.quiet:
         print(f"certmix: error: {result.sentence()}", file=sys.stderr)
-
-
-def _print(text: str) -> None:
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:  # whoever was reading has gone: nothing to tell, and the exit code still counts
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-class _Signals:
-    """The signals that end a run; SIGTERM does what Ctrl-C does."""
-
-    def __init__(self) -> None:
-        self._before: dict[int, Any] = {}
-
-    def install(self) -> None:
-        if threading.current_thread() is threading.main_thread():
-            self._before = {s: signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)}
-            signal.signal(signal.SIGTERM, _interrupt)
-
-    def ignore(self) -> None:
-        for number in self._before:
-            signal.signal(number, signal.SIG_IGN)
-
-    def restore(self) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-
-def _interrupt(number: int, frame: Any) -> None:
-    raise KeyboardInterrupt
-
-
-@contextmanager
-def interruptible() -> Iterator[_Signals]:
-    """Within the block, SIGTERM does what Ctrl-C does."""
-    signals = _Signals()
-    signals.install()
-    try:
-        yield signals
-    finally:
-        signals.restore()

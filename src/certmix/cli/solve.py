@@ -44,6 +44,14 @@ def solve_command(
         int | None,
         typer.Option(metavar="N", help="Stop after so many nodes.", rich_help_panel=_RUN, parser=whole),
     ] = None,
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BYTES",
+            help="Stop at so much memory: 500M, 4G. Default: 80 % of what is free.",
+            rich_help_panel=_RUN,
+        ),
+    ] = None,
     threads: Annotated[
         int | None, typer.Option(metavar="N", help="Default: all cores.", rich_help_panel=_RUN, parser=whole)
     ] = None,
@@ -109,6 +117,12 @@ def solve_command(
             rich_help_panel=_OUT,
         ),
     ] = None,
+    overwrite: Annotated[
+        bool,
+        typer.Option(
+            "--overwrite", help="Let --out replace the results of an earlier run.", rich_help_panel=_OUT
+        ),
+    ] = False,
     certificate: Annotated[
         bool | None,
         typer.Option(
@@ -131,7 +145,8 @@ def solve_command(
     The log goes to standard error, the result to standard output.
 
     Exit codes: 0 certified within the gap, 2 bad usage or input,
-    3 stopped before that, 4 infeasible, 130 interrupted.
+    3 stopped before that, 4 infeasible, 5 results cannot be written,
+    130 interrupted.
     With 3 and 130 the best clustering found is still written.
     """
     from certmix.cli.running import Run, run_request
@@ -142,6 +157,7 @@ def solve_command(
         absolute_gap=absolute_gap,
         time_limit=time_limit,
         node_limit=node_limit,
+        memory_limit=memory_limit,
         threads=threads,
         seed=seed,
         branching=branching,
@@ -151,6 +167,7 @@ def solve_command(
         adaptive=adaptive,
         warm_start=warm_start,
         out=out,
+        overwrite=overwrite,
         certificate=(out is not None or verify) if certificate is None else certificate,
         verify=verify,
         json=json,

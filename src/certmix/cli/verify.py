@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from certmix.cli.request import Request
+from certmix.cli.standard_output import say
 
 VERIFIED, REJECTED = 0, 1
 
@@ -49,8 +50,7 @@ def verify_command(
             "leaves": verdict.leaves,
             "seconds": verdict.seconds,
         }
-        print(dumps(entry), end="")
+        say(dumps(entry))
     else:
-        print(verdict.sentence)
-        print(f"level: {verdict.level}")
+        say(f"{verdict.sentence}\nlevel: {verdict.level}\n")
     return VERIFIED if verdict.verified else REJECTED

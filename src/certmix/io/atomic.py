@@ -6,16 +6,22 @@ import os
 import tempfile
 from pathlib import Path
 
-from certmix.errors import InputError
+from certmix.errors import OutputError
+from certmix.interruption import held
 
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write to a temporary file beside ``path``, then put it in place in one step."""
+    with held():
+        _write(path, content)
+
+
+def _write(path: Path, content: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror or error}") from None
+        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from None
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)
@@ -26,7 +32,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise InputError(f"{path} cannot be written: {error.strerror or error}") from None
+            raise OutputError(f"{path} cannot be written: {error.strerror or error}") from None
         raise
 
 

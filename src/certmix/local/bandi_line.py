@@ -7,16 +7,14 @@ problem in HiGHS.
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.special import ndtr
+
+from certmix.interruption import noted
 
 # Breakpoints of the piecewise-linear normal distribution function; two more lie beyond every sample.
 _INNER = np.array([0.8788, 1.2424, 1.6667, 2.1515, 3.0])
@@ -345,32 +343,12 @@ def _solve(
             solution = highspy.HighsSolution()
             solution.col_value = start.tolist()
             solver.setSolution(solution)
-        with _signals_noted() as noted:
-            solver.cbMipInterrupt += lambda event: event.interrupt() if noted else None
+        # HiGHS stays in this thread. In another one its own threads can outlive it, and abort the program at its end.
+        with noted() as signals:
+            solver.cbMipInterrupt += lambda event: event.interrupt() if signals else None
             solver.run()
-        if noted:
+        if signals:
             raise KeyboardInterrupt
     if solver.getInfo().primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
         return None
     return np.array(solver.getSolution().col_value)
-
-
-@contextmanager
-def _signals_noted() -> Iterator[list[int]]:
-    """Within the block Ctrl-C and SIGTERM are noted and not raised: HiGHS asks for them in its callbacks.
-
-    HiGHS stays in this thread. In another one its own threads can outlive it, and then abort the program at its end.
-    """
-    noted: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield noted  # signals are the main thread's business
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    callers = {number: handler for number, handler in before.items() if callable(handler)}
-    try:
-        for number in callers:  # one that is ignored, or ends the process, is left alone
-            signal.signal(number, lambda number, _frame: noted.append(number))
-        yield noted
-    finally:
-        for number, handler in callers.items():
-            signal.signal(number, handler)
