@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Protocol
 
 from certmix.errors import InputError, UnsupportedError
+from certmix.hints import did_you_mean
 from certmix.ledger import Ledger
 from certmix.options import Options
 from certmix.problem import Problem
@@ -63,7 +64,7 @@ NAMES = ("auto", *_PLACES)
 def engine(name: str) -> Engine:
     """The engine of that name."""
     if name not in _PLACES:
-        raise InputError(f"unknown engine {name!r}; choose from {', '.join(NAMES)}")
+        raise InputError(f"unknown engine {name!r}{did_you_mean(name, NAMES)}")
     module, attribute = _PLACES[name].split(":")
     return getattr(import_module(module), attribute)()
 

@@ -5,13 +5,34 @@ All of them derive from :class:`CertmixError`; the command line turns them into 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class CertmixError(Exception):
     """Base of all errors that certmix raises on purpose."""
 
 
 class InputError(CertmixError, ValueError):
-    """The input is wrong: data, an option, a file. The message names the culprit."""
+    """The input is wrong: data, an option, a file. The message names the culprit.
+
+    Attributes
+    ----------
+    about : str
+        The parameter that is wrong, where it is one of :class:`certmix.Problem`; the command line names its option.
+    """
+
+    about: str = ""
+
+
+@contextmanager
+def about(parameter: str) -> Iterator[None]:
+    """An :class:`InputError` raised in the block is about this parameter."""
+    try:
+        yield
+    except InputError as error:
+        error.about = parameter
+        raise
 
 
 class OutputError(InputError):

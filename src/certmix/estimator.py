@@ -45,8 +45,8 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
     mean_bounds, weight_bounds : (lower, upper), optional
         Boxes on the means and on the weights.
     engine : str, default="auto"
-        See ``certmix engines``. ``auto`` proves its result with up to five features. With more it only does so when a
-        time or node limit is set; otherwise it is a local search, and ``lower_bound_`` is minus infinity.
+        See ``certmix engines``. ``auto`` chooses one that proves its result wherever there is one that can take the
+        problem; with a local engine (``hard-em``, ``em``, …) ``lower_bound_`` is minus infinity.
     gap, absolute_gap : float
         Stop when the relative gap, or the absolute gap in nats, is reached.
     time_limit : float, optional

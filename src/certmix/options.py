@@ -12,6 +12,7 @@ import numpy as np
 
 from certmix import memory
 from certmix.errors import InputError
+from certmix.hints import did_you_mean
 from certmix.status import Tolerances
 
 BRANCHING = ("pseudo-cost", "strong", "most-infeasible", "most-integral")
@@ -79,9 +80,13 @@ class Options:
             raise InputError(f"the time limit must be a number of seconds >= 0, not {self.time_limit!r}")
         memory.parsed(self.memory_limit)
         if self.branching not in BRANCHING:
-            raise InputError(f"unknown branching rule {self.branching!r}; choose from {', '.join(BRANCHING)}")
+            raise InputError(
+                f"unknown branching rule {self.branching!r}{did_you_mean(str(self.branching), BRANCHING)}"
+            )
         if self.logarithm not in LOGARITHMS:
-            raise InputError(f"unknown logarithm {self.logarithm!r}; choose from {', '.join(LOGARITHMS)}")
+            raise InputError(
+                f"unknown logarithm {self.logarithm!r}{did_you_mean(str(self.logarithm), LOGARITHMS)}"
+            )
         for name, least in (
             ("node_limit", 0),
             ("threads", 1),
@@ -146,7 +151,7 @@ def checked_engine_options(given: Mapping[str, Any] | None) -> dict[str, Any]:
     """Options that only some engines have, by name."""
     for name in given or ():
         if name not in USED_BY:
-            raise InputError(f"unknown engine option {name!r}; choose from {', '.join(USED_BY)}")
+            raise InputError(f"unknown engine option {name!r}{did_you_mean(name, USED_BY)}")
     return dict(given or {})
 
 

@@ -98,6 +98,11 @@ def solve(
         For bad input, before any work. Contradictory constraints are not an error: the result is ``infeasible`` and
         its message names a smallest set of constraints that cannot hold together.
     """
+    if not isinstance(problem, Problem):
+        raise InputError(
+            f"solve takes a Problem, not a {type(problem).__name__}; "
+            f"did you mean solve(Problem(data, n_components, ...))?"
+        )
     specific: dict[str, Any] = {
         "branching": branching,
         "solver": solver,

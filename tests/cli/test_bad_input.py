@@ -121,7 +121,7 @@ MODEL = """
 --prior dirichlet=1,2,3                       | 2 | alpha
 --prior dirichlet=x                           | 2 | 'x' is not a number
 --prior gaussian=1,2                          | 2 | one number
---prior gaussian=-1                           | 2 | positive definite
+--prior gaussian=-1                           | 2 | --prior: the variance of the Gaussian prior must be positive
 --prior gaussian                              | 2 | number is missing
 --prior flat=1                                | 2 | takes no number
 --prior jeffreys --prior dirichlet=2          | 2 | two priors

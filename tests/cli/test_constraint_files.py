@@ -24,12 +24,12 @@ def write(files):
 
 
 def test_a_csv_file_is_obeyed(certmix, write):
-    """Links by sample name hold in the result, and each is listed with its row."""
+    """Links by sample name hold in the result, and each is listed with its line."""
     name = write("must-link,s1;s3,,\ncannot-link,s1;s2,,\n")
     answer = certmix(f"{SMALL} {name} --json")
     labels = dict(zip(answer.json["names"], answer.json["labels"], strict=True))
     assert labels["s1"] == labels["s3"] != labels["s2"]
-    assert [c["source"] for c in answer.json["constraints"]] == ["row 1", "row 2"]
+    assert [c["source"] for c in answer.json["constraints"]] == ["line 2", "line 3"]
     assert all(c["satisfied"] for c in answer.json["constraints"])
 
 
@@ -69,42 +69,42 @@ def test_labels_that_count_from_one_are_names(certmix, write):
 
 
 CONTRADICTIONS = {
-    "together and apart": ("must-link,s1;s2,,\ncannot-link,s1;s2,,\n", ["s1", "s2", "row 1", "row 2"]),
+    "together and apart": ("must-link,s1;s2,,\ncannot-link,s1;s2,,\n", ["s1", "s2", "line 2", "line 3"]),
     "by a detour": (
         "must-link,s1;s2,,\nmust-link,s2;s3,,\ncannot-link,s1;s3,,\n",
-        ["row 1", "row 2", "row 3"],
+        ["line 2", "line 3", "line 4"],
     ),
-    "two labels": ("label,s1,0,\nlabel,s1,1,\n", ["s1", "row 1", "row 2"]),
-    "linked labels": ("must-link,s1;s2,,\nlabel,s1,0,\nlabel,s2,1,\n", ["row 1", "row 2", "row 3"]),
-    "three apart in two": ("cannot-link,s1;s2;s3,,\n", ["row 1"]),
-    "too large": ("min-size,,,4\n", ["row 1"]),
-    "too small": ("max-size,,,2\n", ["row 1"]),
-    "group over the limit": ("must-link,s1;s2;s3;s4,,\nmax-size,,,3\n", ["row 1", "row 2"]),
-    "cover what is packed": ("packing,s1;s2,0,1\ncovering,s1;s2,0,2\n", ["row 1", "row 2"]),
-    "cover more than there are": ("covering,s1;s2,0,3\n", ["row 1"]),
-    "partition against labels": ("label,s1,0,\npartitioning,s1;s2,0,0\n", ["row 1", "row 2"]),
-    "implied label": ("label,s1,0,\nimplication,s1;s2,0,\nlabel,s2,1,\n", ["row 1", "row 2", "row 3"]),
+    "two labels": ("label,s1,0,\nlabel,s1,1,\n", ["s1", "line 2", "line 3"]),
+    "linked labels": ("must-link,s1;s2,,\nlabel,s1,0,\nlabel,s2,1,\n", ["line 2", "line 3", "line 4"]),
+    "three apart in two": ("cannot-link,s1;s2;s3,,\n", ["line 2"]),
+    "too large": ("min-size,,,4\n", ["line 2"]),
+    "too small": ("max-size,,,2\n", ["line 2"]),
+    "group over the limit": ("must-link,s1;s2;s3;s4,,\nmax-size,,,3\n", ["line 2", "line 3"]),
+    "cover what is packed": ("packing,s1;s2,0,1\ncovering,s1;s2,0,2\n", ["line 2", "line 3"]),
+    "cover more than there are": ("covering,s1;s2,0,3\n", ["line 2"]),
+    "partition against labels": ("label,s1,0,\npartitioning,s1;s2,0,0\n", ["line 2", "line 3"]),
+    "implied label": ("label,s1,0,\nimplication,s1;s2,0,\nlabel,s2,1,\n", ["line 2", "line 3", "line 4"]),
 }
 
 
 @pytest.mark.parametrize(("text", "named"), CONTRADICTIONS.values(), ids=CONTRADICTIONS)
 def test_contradictions_are_explained(certmix, write, text, named):
-    """Exit code 4, and the explanation names the rows (and no others)."""
-    name = write(f"{text}must-link,s5;s6,,\n")  # the last row is innocent
+    """Exit code 4, and the explanation names the lines (and no others)."""
+    name = write(f"{text}must-link,s5;s6,,\n")  # the last line is innocent
     answer = certmix(f"{SMALL} {name} --quiet")
     assert answer.code == 4
     assert "Traceback" not in answer.err
     rows = {
-        int(n) for group in re.findall(r"rows? ([\d, and]+)", answer.err) for n in re.findall(r"\d+", group)
+        int(n) for group in re.findall(r"lines? ([\d, and]+)", answer.err) for n in re.findall(r"\d+", group)
     }
-    assert rows == {int(words[4:]) for words in named if words.startswith("row ")}
-    for sample in (words for words in named if not words.startswith("row ")):
+    assert rows == {int(words[5:]) for words in named if words.startswith("line ")}
+    for sample in (words for words in named if not words.startswith("line ")):
         assert re.search(rf"\b{sample}\b", answer.err)
 
 
 WRONG = {
     "unknown type": ("must-lnik,s1;s2,,\n", "did you mean 'must-link'"),
-    "no type": (",s1;s2,,\n", "row 1"),
+    "no type": (",s1;s2,,\n", "line 2"),
     "unknown sample": ("must-link,s1;s9,,\n", "'s9'"),
     "unknown component": ("packing,s1;s2,5,1\n", "no component 5"),
     "too many component names": ("label,s1,u,\nlabel,s2,v,\nlabel,s3,w,\n", "3 different values"),
@@ -152,8 +152,8 @@ def test_check_lists_the_constraints_in_words(certmix, write):
     answer = certmix(CHECK.format(write("must-link,s1;s2,,\nmin-size,,,2\n")))
     assert answer.code == 0
     lines = answer.out.splitlines()
-    assert lines[0] == "s1 and s2 must be together (row 1)"
-    assert lines[1] == "every component has at least 2 samples (row 2)"
+    assert lines[0] == "s1 and s2 must be together (line 2)"
+    assert lines[1] == "every component has at least 2 samples (line 3)"
     assert "2 constraints can hold together" in lines[-1]
 
 

@@ -28,9 +28,11 @@ def refused(capsys, *arguments):
 
 
 def test_an_unknown_piece(capsys, tmp_path):
-    """It is named, and so are those that exist."""
-    text = refused(capsys, "table3", "--out", tmp_path / "o")
-    assert "unknown piece 'table3'" in text
+    """It is named, and so is what was meant, or those that exist."""
+    assert "unknown piece 'table3'; did you mean 'table2'?" in refused(
+        capsys, "table3", "--out", tmp_path / "o"
+    )
+    text = refused(capsys, "zzz", "--out", tmp_path / "o")
     assert all(name in text for name in (*PIECES, "all"))
     assert not (tmp_path / "o").exists()
 

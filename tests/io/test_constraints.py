@@ -1,4 +1,4 @@
-"""Constraint files: both forms, every error with file and row, and the round trip."""
+"""Constraint files: both forms, every error with file and line, and the round trip."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def problem(**options: object) -> Problem:
 
 # -- CSV ---------------------------------------------------------------------------------------------------
 def test_csv_with_every_type(tmp_path: Path) -> None:
-    """Every type is read into its object; sources count from the first line after the header."""
+    """Every type is read into its object; sources are the lines of the file."""
     path = write(
         tmp_path,
         HEADER
@@ -78,14 +78,14 @@ def test_csv_with_every_type(tmp_path: Path) -> None:
     )
     found = read_constraints(path)
     assert found == ONE_OF_EACH
-    assert [item.source for item in found] == [f"row {i}" for i in range(1, 14)]
+    assert [item.source for item in found] == [f"line {i}" for i in range(2, 15)]
 
 
-def test_rows_count_lines_after_the_header_and_comments_are_skipped(tmp_path: Path) -> None:
-    """Comments and blank lines are skipped but counted, so that a row number finds its line in an editor."""
+def test_lines_are_counted_as_an_editor_counts_them(tmp_path: Path) -> None:
+    """Comments and blank lines are skipped but counted, so that a line number is that of an editor."""
     text = "# made by hand\n\n" + HEADER + "\n# links\nmust-link,S1;S2,,\n  # more\n\nlabel,S3,0,\n"
     found = read_constraints(write(tmp_path, text))
-    assert [item.source for item in found] == ["row 3", "row 6"]
+    assert [item.source for item in found] == ["line 6", "line 9"]
 
 
 def test_columns_in_any_order_and_left_out(tmp_path: Path) -> None:
@@ -126,46 +126,46 @@ def test_column_types(tmp_path: Path) -> None:
     path = write(tmp_path, HEADER + "same-value,batch,,\nlabel-column,subtype,,\n")
     found = certmix.read_constraints(path, table=table)
     assert found == [MustLink(0, 2), MustLink(1, 4), Label(0, "Basal"), Label(3, "LumA")]
-    assert found[0].source == "row 1, column batch = a"
-    assert found[2].source == "row 2, column subtype"
+    assert found[0].source == "line 2, column batch = a"
+    assert found[2].source == "line 3, column subtype"
     assert read_constraints(path, table=pd.DataFrame(table)) == found
 
 
 BAD_CSV = {
-    "unknown type": ("must-lnik,S1;S2,,", ["row 1", "must-lnik", "did you mean 'must-link'"]),
-    "type of another world": ("colour,S1,,", ["row 1", "colour"]),
-    "missing type": (",S1;S2,,", ["row 1", "type", "missing"]),
-    "one sample in a must-link": ("must-link,S1,,", ["row 1", "must-link", "at least 2 samples"]),
-    "no sample in a cannot-link": ("cannot-link,,,", ["row 1", "cannot-link", "at least 2 samples"]),
-    "three samples in an implication": ("implication,A;B;C,,", ["row 1", "exactly 2 samples", "3"]),
-    "one sample in an implication": ("implication,A,,", ["row 1", "exactly 2 samples"]),
-    "two samples with one label": ("label,A;B,0,", ["row 1", "label", "exactly 1 sample"]),
-    "label without component": ("label,A,,", ["row 1", "label", "needs a component"]),
-    "packing without component": ("packing,A;B,,1", ["row 1", "packing", "needs a component"]),
-    "packing without samples": ("packing,,0,1", ["row 1", "packing", "at least 1 sample"]),
-    "covering without limit": ("covering,A;B,0,", ["row 1", "covering", "needs a limit"]),
-    "size without limit": ("min-size,,,", ["row 1", "min-size", "needs a limit"]),
-    "size with samples": ("max-size,A,,3", ["row 1", "max-size", "no samples"]),
-    "superfluous limit": ("must-link,A;B,,3", ["row 1", "must-link", "takes no limit", "'3'"]),
-    "superfluous component": ("cannot-link,A;B,1,", ["row 1", "cannot-link", "takes no component"]),
-    "limit in words": ("min-size,,,ten", ["row 1", "limit", "'ten'"]),
-    "fractional limit": ("min-size,,,2.5", ["row 1", "limit", "'2.5'"]),
-    "negative limit": ("max-size,,,-1", ["row 1", "limit", "'-1'"]),
-    "infinite limit": ("max-size,,,inf", ["row 1", "limit", "'inf'"]),
-    "limit not a number": ("max-size,,,nan", ["row 1", "limit", "'nan'"]),
-    "empty name": ("must-link,A;;B,,", ["row 1", "name is missing", "A;;B"]),
-    "trailing semicolon": ("must-link,A;B;,,", ["row 1", "name is missing"]),
-    "samples split by commas": ("must-link,A,B,,C", ["row 1", "5 cells", "semicolons"]),
-    "second row": ("must-link,A;B,,\nlabel,A,,", ["row 2", "label"]),
-    "seventh row": ("\n\n# c\nmust-link,A;B,,\n\n\nmust-lik,A;B,,", ["constraints.csv, row 7:", "must-lik"]),
+    "unknown type": ("must-lnik,S1;S2,,", ["line 2", "must-lnik", "did you mean 'must-link'"]),
+    "type of another world": ("colour,S1,,", ["line 2", "colour"]),
+    "missing type": (",S1;S2,,", ["line 2", "type", "missing"]),
+    "one sample in a must-link": ("must-link,S1,,", ["line 2", "must-link", "at least 2 samples"]),
+    "no sample in a cannot-link": ("cannot-link,,,", ["line 2", "cannot-link", "at least 2 samples"]),
+    "three samples in an implication": ("implication,A;B;C,,", ["line 2", "exactly 2 samples", "3"]),
+    "one sample in an implication": ("implication,A,,", ["line 2", "exactly 2 samples"]),
+    "two samples with one label": ("label,A;B,0,", ["line 2", "label", "exactly 1 sample"]),
+    "label without component": ("label,A,,", ["line 2", "label", "needs a component"]),
+    "packing without component": ("packing,A;B,,1", ["line 2", "packing", "needs a component"]),
+    "packing without samples": ("packing,,0,1", ["line 2", "packing", "at least 1 sample"]),
+    "covering without limit": ("covering,A;B,0,", ["line 2", "covering", "needs a limit"]),
+    "size without limit": ("min-size,,,", ["line 2", "min-size", "needs a limit"]),
+    "size with samples": ("max-size,A,,3", ["line 2", "max-size", "no samples"]),
+    "superfluous limit": ("must-link,A;B,,3", ["line 2", "must-link", "takes no limit", "'3'"]),
+    "superfluous component": ("cannot-link,A;B,1,", ["line 2", "cannot-link", "takes no component"]),
+    "limit in words": ("min-size,,,ten", ["line 2", "limit", "'ten'"]),
+    "fractional limit": ("min-size,,,2.5", ["line 2", "limit", "'2.5'"]),
+    "negative limit": ("max-size,,,-1", ["line 2", "limit", "'-1'"]),
+    "infinite limit": ("max-size,,,inf", ["line 2", "limit", "'inf'"]),
+    "limit not a number": ("max-size,,,nan", ["line 2", "limit", "'nan'"]),
+    "empty name": ("must-link,A;;B,,", ["line 2", "name is missing", "A;;B"]),
+    "trailing semicolon": ("must-link,A;B;,,", ["line 2", "name is missing"]),
+    "samples split by commas": ("must-link,A,B,,C", ["line 2", "5 cells", "semicolons"]),
+    "second row": ("must-link,A;B,,\nlabel,A,,", ["line 3", "label"]),
+    "seventh row": ("\n\n# c\nmust-link,A;B,,\n\n\nmust-lik,A;B,,", ["constraints.csv, line 8:", "must-lik"]),
     "open quote": ('must-link,"A;B,,', ["line 2", "quotation mark"]),
-    "column without table": ("same-value,batch,,", ["row 1", "batch", "not at hand"]),
+    "column without table": ("same-value,batch,,", ["line 2", "batch", "not at hand"]),
 }
 
 
 @pytest.mark.parametrize(("lines", "words"), BAD_CSV.values(), ids=BAD_CSV.keys())
-def test_bad_csv_names_file_row_and_culprit(tmp_path: Path, lines: str, words: list[str]) -> None:
-    """Every mistake in a line is reported with the file, the row and what is wrong."""
+def test_bad_csv_names_file_line_and_culprit(tmp_path: Path, lines: str, words: list[str]) -> None:
+    """Every mistake in a line is reported with the file, the line and what is wrong."""
     with pytest.raises(InputError) as error:
         read_constraints(write(tmp_path, HEADER + lines + "\n"))
     assert str(error.value).startswith("constraints.csv, ")
@@ -206,14 +206,14 @@ def test_missing_file_and_folder(tmp_path: Path) -> None:
 def test_unknown_column_of_the_data_gets_the_nearest_name(tmp_path: Path) -> None:
     """A column that the data do not have is named, with the closest that they do have."""
     path = write(tmp_path, HEADER + "label-column,subtyp,,\n")
-    with pytest.raises(InputError, match=r"constraints\.csv, row 1: .*'subtyp'.*did you mean 'subtype'"):
+    with pytest.raises(InputError, match=r"constraints\.csv, line 2: .*'subtyp'.*did you mean 'subtype'"):
         read_constraints(path, table={"subtype": ["a"], "batch": ["b"]})
 
 
-def test_sample_that_does_not_exist_is_reported_with_its_row(tmp_path: Path) -> None:
-    """Names are checked when the problem is built; the message still knows the row and the nearest name."""
+def test_sample_that_does_not_exist_is_reported_with_its_line(tmp_path: Path) -> None:
+    """Names are checked when the problem is built; the message still knows the line and the nearest name."""
     found = read_constraints(write(tmp_path, HEADER + "must-link,S1;S2,,\nmust-link,S1;SS9,,\n"))
-    with pytest.raises(InputError, match=r"must-link \(row 2\): .*'SS9'.*did you mean 'S9'"):
+    with pytest.raises(InputError, match=r"must-link \(line 3\): .*'SS9'.*did you mean 'S9'"):
         problem(constraints=found)
 
 

@@ -80,6 +80,7 @@ RESULTS = {
 def test_save_and_load_give_the_same_result(tmp_path, result):
     """Whatever the state of a run, what is loaded equals what was saved, to the last bit."""
     found = result()
+    (tmp_path / "deep").mkdir()
     path = found.save(tmp_path / "deep" / "run1")
     assert path == tmp_path / "deep" / "run1.json"
     assert_same(found, Result.load(path))

@@ -22,7 +22,7 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
     "components in words": ({"n_components": "two"}, ["n_components", "'two'"]),
     "components a truth value": ({"n_components": True}, ["n_components", "True"]),
     "components nothing": ({"n_components": None}, ["n_components", "None"]),
-    "more components than samples": ({"n_components": 7}, ["n_components=7", "only 6 samples"]),
+    "more components than samples": ({"n_components": 7}, ["n_components is 7", "only 6 samples"]),
     "too few component names": ({"component_names": ["a"]}, ["1 component names", "2 components"]),
     "component name twice": ({"component_names": ["a", " a "]}, ["'a'", "twice"]),
     # covariance
@@ -106,7 +106,10 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"prior": GaussianPrior(covariance=np.ones((2, 2)))},
         ["prior's covariance", "singular"],
     ),
-    "prior covariance negative": ({"prior": GaussianPrior(covariance=-1)}, ["prior's covariance"]),
+    "prior covariance negative": (
+        {"prior": GaussianPrior(covariance=-1)},
+        ["variance of the Gaussian prior", "positive"],
+    ),
     "jeffreys with empty components": (
         {"prior": JeffreysPrior(), "allow_empty": True},
         ["alpha < 1", "allow_empty"],

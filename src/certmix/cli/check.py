@@ -8,10 +8,14 @@ from typing import Annotated
 
 import typer
 
+from certmix.cli.commands import Command, Group
 from certmix.cli.request import Request, with_problem
 
 constraints_app = typer.Typer(
-    help="Look at a constraints file without solving.", no_args_is_help=True, rich_markup_mode="rich"
+    cls=Group,
+    help="Look at a constraints file without solving.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
 )
 
 
@@ -33,10 +37,11 @@ def check_command(
     for item in asked.problem.constraints:
         print(f"{describe(asked.problem, item)}{item.at()}")
     check_feasible(asked.problem)
-    print(f"These {len(asked.problem.constraints)} constraints can hold together.")
+    count = len(asked.problem.constraints)
+    print("This constraint can hold." if count == 1 else f"These {count} constraints can hold together.")
 
 
 MODEL = ("variance", "precision", "precision_from", "class_column", "weights", "prior", "constraints")
-constraints_app.command("check", short_help="Say whether the constraints can hold together.")(
+constraints_app.command("check", cls=Command, short_help="Say whether the constraints can hold together.")(
     with_problem(check_command, without=MODEL)
 )

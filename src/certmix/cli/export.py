@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from certmix.cli.commands import among
 from certmix.cli.parsing import whole
 from certmix.cli.request import Request, build
 from certmix.options import LOGARITHMS, Options
@@ -29,6 +30,7 @@ def export_command(
             metavar="NAME",
             help="miqp (piecewise-linear logarithm) or minlp (Problem 1 as it is).",
             rich_help_panel=_MODEL_FILE,
+            autocompletion=among(("miqp", "minlp")),
         ),
     ] = "miqp",
     form: Annotated[
@@ -38,6 +40,7 @@ def export_command(
             metavar="FORMAT",
             help="gms, lp, mps, nl or bar. Default: how FILE ends.",
             rich_help_panel=_MODEL_FILE,
+            autocompletion=among(("gms", "lp", "mps", "nl", "bar")),
         ),
     ] = None,
     logarithm: Annotated[
@@ -46,6 +49,7 @@ def export_command(
             metavar="KIND",
             help="Logarithm of miqp: tangent (from below) or chord (from above).",
             rich_help_panel=_MODEL_FILE,
+            autocompletion=among(LOGARITHMS),
         ),
     ] = LOGARITHMS[0],
     breakpoints: Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -10,6 +11,8 @@ import typer
 
 from certmix._version import __version__
 from certmix.cli.check import constraints_app
+from certmix.cli.commands import COMPLETE, Command, Group
+from certmix.cli.completion import answer_completions, completion_command
 from certmix.cli.engines import engines_command
 from certmix.cli.export import export_command
 from certmix.cli.reproduce import reproduce_command
@@ -24,6 +27,7 @@ OK, BAD_INPUT, NOT_CERTIFIED, INFEASIBLE = 0, 2, 3, 4
 
 app = typer.Typer(
     name="certmix",
+    cls=Group,
     help="Certified clustering: globally optimal assignments under the Gaussian mixture model, with proof.",
     no_args_is_help=True,
     add_completion=False,
@@ -51,24 +55,29 @@ def _certmix(
     pass
 
 
-app.command("solve", short_help="Cluster a data set and prove how close to the optimum the result is.")(
-    with_problem(solve_command)
-)
-app.command("verify", short_help="Check a certificate without trusting the program that made it.")(
-    with_problem(verify_command)
-)
-app.command("engines", short_help="List the engines and what each can honour.")(engines_command)
-app.command("export", short_help="Write the paper's model of a problem for other solvers.")(
+app.command(
+    "solve", cls=Command, short_help="Cluster a data set and prove how close to the optimum the result is."
+)(with_problem(solve_command))
+app.command(
+    "verify", cls=Command, short_help="Check a certificate without trusting the program that made it."
+)(with_problem(verify_command))
+app.command("engines", cls=Command, short_help="List the engines and what each can honour.")(engines_command)
+app.command("export", cls=Command, short_help="Write the paper's model of a problem for other solvers.")(
     with_problem(export_command)
 )
-app.command("reproduce", short_help="Run the experiments of the paper again, beside its values.")(
-    reproduce_command
-)
+app.command(
+    "reproduce", cls=Command, short_help="Run the experiments of the paper again, beside its values."
+)(reproduce_command)
 app.add_typer(constraints_app, name="constraints")
+app.command("completion", cls=Command, short_help="Let the shell complete commands, options and values.")(
+    completion_command
+)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; every error is one sentence on standard error."""
+    if COMPLETE in os.environ:
+        answer_completions()
     try:
         return _run(arguments)
     except InfeasibleError as error:

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from certmix.cli.commands import among, data_or
 from certmix.cli.parsing import whole
 
 BUILT_IN = ("iris1d", "iris", "wine", "brca", "mixture")
@@ -25,6 +26,7 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA",
         help=f"A CSV, TSV, NPY or Parquet file, or a built-in data set: {', '.join(BUILT_IN)}.",
+        autocompletion=data_or(BUILT_IN),
     ),
 ]
 NComponents = Annotated[
@@ -91,6 +93,7 @@ PrecisionFrom = Annotated[
     typer.Option(
         metavar="RULE",
         help=f"Precision estimated from classes: {', '.join(RULES)}.",
+        autocompletion=among(RULES),
         rich_help_panel=_MODEL,
     ),
 ]
@@ -108,6 +111,7 @@ Weights = Annotated[
         metavar="W",
         help="free (the default), uniform, or fixed numbers such as 0.2,0.3,0.5.",
         rich_help_panel=_MODEL,
+        autocompletion=among(("free", "uniform")),
     ),
 ]
 Prior = Annotated[
@@ -115,6 +119,7 @@ Prior = Annotated[
     typer.Option(
         metavar="P",
         help="flat, jeffreys, dirichlet=A, gaussian=V; may be given twice.",
+        autocompletion=among(("flat", "jeffreys", "dirichlet=", "gaussian=")),
         rich_help_panel=_MODEL,
     ),
 ]

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from certmix import interruption
+from certmix.cli.commands import among
 from certmix.cli.parsing import number
 from certmix.errors import InputError
 from certmix.study.pieces import ALL, PIECES, chosen
@@ -18,7 +19,12 @@ from certmix.study.settings import Settings
 def reproduce_command(
     pieces: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PIECE...", help=f"{', '.join((*PIECES, ALL))}.", show_default=ALL),
+        typer.Argument(
+            metavar="PIECE...",
+            help=f"{', '.join((*PIECES, ALL))}.",
+            show_default=ALL,
+            autocompletion=among((*PIECES, ALL)),
+        ),
     ] = None,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Where page, tables, figures and finished runs go.")

@@ -13,10 +13,19 @@ from certmix.cli import parsing
 from certmix.cli import problem_options as o
 from certmix.cli.problem_options import BUILT_IN, RULES
 from certmix.errors import InputError
+from certmix.hints import did_you_mean
 
 if TYPE_CHECKING:
     from certmix.io.transform import Transform
     from certmix.problem import Problem
+
+OPTION_OF = {
+    "n_components": "-k",
+    "variance": "--variance",
+    "precision": "--precision",
+    "weights": "--weights",
+    "prior": "--prior",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,16 +121,29 @@ def build(request: Request) -> Asked:
 
     covariance, warnings = _covariance(request, data)
     constraints = _constraints(request, data)
-    problem = Problem(
-        data.frame,
-        n_components,
-        **covariance,
-        weights=weights,
-        prior=parsing.priors(request.prior or (), data.frame.to_numpy()),
-        constraints=constraints,
-        component_names=_component_names(constraints, n_components),
-    )
+    column = () if request.label_column is None else data.column(request.label_column, "--label-column")
+    try:
+        problem = Problem(
+            data.frame,
+            n_components,
+            **covariance,
+            weights=weights,
+            prior=parsing.priors(request.prior or (), data.frame.to_numpy()),
+            constraints=constraints,
+            component_names=_component_names(constraints, column, n_components) if n_components > 0 else None,
+        )
+    except InputError as error:
+        raise InputError(_with_option(error)) from None
     return Asked(problem, data.transform, (*data.notes, *problem.notes), tuple(warnings))
+
+
+def _with_option(error: InputError) -> str:
+    """The message of an error about a parameter of :class:`Problem`, with the name of the option instead."""
+    option = OPTION_OF.get(error.about)
+    if option is None:
+        return str(error)
+    said = str(error).removeprefix(error.about)
+    return f"{option}{said}" if said != str(error) else f"{option}: {said}"
 
 
 def read_data(request: Request) -> _Data:
@@ -151,7 +173,8 @@ def _check_covariance_options(request: Request) -> None:
         )
     if request.precision_from is not None:
         if request.precision_from not in RULES:
-            raise InputError(f"--precision-from {request.precision_from!r}: choose from {', '.join(RULES)}")
+            hint = did_you_mean(request.precision_from, RULES)
+            raise InputError(f"--precision-from: unknown rule {request.precision_from!r}{hint}")
         if request.class_column is None:
             raise InputError("--precision-from needs --class-column, the column that holds the classes")
     elif request.class_column is not None:
@@ -223,7 +246,8 @@ def _file(request: Request) -> _Data:
 
     if "." not in Path(request.data).name and not Path(request.data).exists():
         raise InputError(
-            f"there is no file {request.data!r} and no built-in data set of that name ({', '.join(BUILT_IN)})"
+            f"there is no file {request.data!r} and no built-in data set of that name"
+            f"{did_you_mean(request.data, BUILT_IN)}"
         )
     leave_out = list(dict.fromkeys(c for c in (request.label_column, request.class_column) if c is not None))
     table = read_table(
@@ -285,11 +309,17 @@ def _constraints(request: Request, data: _Data) -> list[Any]:
     return found
 
 
-def _component_names(constraints: list[Any], n_components: int) -> tuple[str, ...] | None:
-    """The names that known labels and constraints give to components; None when they only count them."""
+def _component_names(
+    constraints: list[Any], column: Sequence[Any], n_components: int
+) -> tuple[str, ...] | None:
+    """The names that the label column and constraints give to components; None when they only count them.
+
+    A number that somebody wrote into a constraints file is the position of a component. Only where labels have as many
+    numbers as there are components, and not from 0 on, are they names: 1 to K, say.
+    """
     from certmix.problem import Label, component_names_from
 
-    said = [getattr(item, "component", None) for item in constraints]
-    texts = [ref for ref in said if isinstance(ref, str) and not ref.strip().isdecimal()]
-    known = [item.component for item in constraints if isinstance(item, Label)]
-    return component_names_from([*known, *texts], n_components)
+    said = {getattr(item, "component", None) for item in constraints}
+    names = [*column, *(ref for ref in said if isinstance(ref, str))]
+    numbers = {item.component for item in constraints if isinstance(item, Label)}
+    return component_names_from([*names, *numbers] if len(numbers) == n_components else names, n_components)

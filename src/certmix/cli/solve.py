@@ -7,19 +7,32 @@ from typing import Annotated
 
 import typer
 
+from certmix.cli.commands import among
 from certmix.cli.parsing import number, whole
 from certmix.cli.request import Request
-from certmix.options import BRANCHING
+from certmix.options import BRANCHING, LOGARITHMS
 
 _RUN = "Run"
 _FORMULATION = "Models of minlp and miqp"
 _OUT = "Output"
 
 
+def _engines(incomplete: str) -> list[str]:
+    from certmix.engines import NAMES
+
+    return among(NAMES)(incomplete)
+
+
 def solve_command(
     request: Request,
     engine: Annotated[
-        str, typer.Option(metavar="NAME", help="See: certmix engines.", rich_help_panel=_RUN)
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="See: certmix engines.",
+            rich_help_panel=_RUN,
+            autocompletion=_engines,
+        ),
     ] = "auto",
     gap: Annotated[
         float,
@@ -64,6 +77,7 @@ def solve_command(
             metavar="RULE",
             help=f"Branching rule of bnb: {BRANCHING[0]} (default), {', '.join(BRANCHING[1:])}.",
             rich_help_panel=_RUN,
+            autocompletion=among(BRANCHING),
         ),
     ] = None,
     solver: Annotated[
@@ -72,6 +86,7 @@ def solve_command(
             metavar="NAME",
             help="Who solves the model of minlp or miqp: scip (default), or gurobi, copt, baron where installed.",
             rich_help_panel=_FORMULATION,
+            autocompletion=among(("scip", "gurobi", "copt", "baron")),
         ),
     ] = None,
     logarithm: Annotated[
@@ -81,6 +96,7 @@ def solve_command(
             help="Piecewise-linear logarithm of miqp: tangent (from below, default) or chord (from above, the "
             "paper's).",
             rich_help_panel=_FORMULATION,
+            autocompletion=among(LOGARITHMS),
         ),
     ] = None,
     breakpoints: Annotated[

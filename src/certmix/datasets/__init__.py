@@ -13,6 +13,7 @@ from typing import Any
 
 from certmix.datasets.dataset import Dataset
 from certmix.errors import InputError
+from certmix.hints import did_you_mean
 
 # name -> module:function; nothing is imported before it is asked for
 _PLACES = {
@@ -41,12 +42,12 @@ def load(name: str, **options: Any) -> Dataset:
         ``mixture`` n, d, k, separation, weights, seed; ``pam50`` path, dimension.
     """
     if name not in _PLACES:
-        raise InputError(f"unknown data set {name!r}; choose from {', '.join(NAMES)}")
+        raise InputError(f"unknown data set {name!r}{did_you_mean(name, NAMES)}")
     recipe = _recipe(name)
     known = inspect.signature(recipe).parameters
     for option in options:
         if option not in known:
-            raise InputError(f"the data set {name!r} has no option {option!r}; it has {', '.join(known)}")
+            raise InputError(f"the data set {name!r} has no option {option!r}{did_you_mean(option, known)}")
     missing = [o for o, p in known.items() if p.default is inspect.Parameter.empty and o not in options]
     if missing:
         raise InputError(f"the data set {name!r} needs the option {missing[0]!r}")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from certmix.errors import InfeasibleError, InputError, UnsupportedError
 from certmix.formulation.model import Formulation
+from certmix.hints import did_you_mean
 from certmix.io.atomic import write_atomically
 from certmix.presolve.feasibility import check_feasible
 from certmix.presolve.instance import reduce
@@ -26,9 +27,9 @@ FORMULATIONS = ("miqp", "minlp")
 def check_format(formulation: str, form: str) -> None:
     """Refuse what a format cannot express."""
     if formulation not in FORMULATIONS:
-        raise InputError(f"unknown formulation {formulation!r}; choose from {', '.join(FORMULATIONS)}")
+        raise InputError(f"unknown formulation {formulation!r}{did_you_mean(formulation, FORMULATIONS)}")
     if form not in FORMATS:
-        raise InputError(f"unknown format {form!r}; choose from {', '.join(FORMATS)}")
+        raise InputError(f"unknown format {form!r}{did_you_mean(form, FORMATS)}")
     if formulation not in FORMATS[form][1]:
         able = [name for name, (_, formulations) in FORMATS.items() if formulation in formulations]
         raise UnsupportedError(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from certmix.errors import InputError, UnsupportedError
+from certmix.hints import did_you_mean
 
 if TYPE_CHECKING:
     from certmix.formulation.model import Formulation
@@ -125,7 +126,7 @@ def solver(name: str, formulation: str) -> Solver:
 def require_solver(name: str, formulation: str) -> None:
     """Say in one sentence why a solver cannot be had; nothing is imported to find out."""
     if name not in SOLVERS:
-        raise InputError(f"unknown solver {name!r}; choose from {', '.join(SOLVERS)}")
+        raise InputError(f"unknown solver {name!r}{did_you_mean(name, SOLVERS)}")
     entry = SOLVERS[name]
     if formulation not in entry.formulations:
         able = [other for other, e in SOLVERS.items() if formulation in e.formulations]

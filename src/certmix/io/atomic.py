@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from certmix.errors import OutputError
+from certmix.errors import InputError, OutputError
 from certmix.interruption import held
 
 
@@ -17,8 +17,9 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
+    if not path.parent.is_dir():
+        raise InputError(f"{path} cannot be written: there is no folder {str(path.parent)!r}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}") from None

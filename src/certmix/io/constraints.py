@@ -14,8 +14,8 @@ CSV has one constraint a line under the header ``type,samples,component,limit``,
 The types are must-link, cannot-link, implication ("if the first sample is in the component then so is the
 second"; in every component when none is given), label, min-size, max-size (of one component or of all),
 packing, partitioning, covering, and two that name a column of the data instead of samples: same-value and
-label-column. Blank lines and lines that start with ``#`` are skipped. Row 1 is the first line after the
-header; skipped lines count, so that row numbers stay with the lines of an editor.
+label-column. Blank lines and lines that start with ``#`` are skipped. Messages count lines as an editor does: the
+header is line 1 when it stands first.
 
 TOML has the same as tables, and shorthands::
 
@@ -34,14 +34,14 @@ TOML has the same as tables, and shorthands::
 from __future__ import annotations
 
 import csv
-import difflib
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from certmix.errors import InputError
+from certmix.hints import did_you_mean
 from certmix.problem import constraints as c
 
 COLUMNS = ("type", "samples", "component", "limit")
@@ -102,12 +102,12 @@ def read_constraints(
     Returns
     -------
     list of Constraint
-        Each remembers where it stands ("row 3"), which explanations of contradictions refer to.
+        Each remembers where it stands ("line 3"), which explanations of contradictions refer to.
 
     Raises
     ------
     InputError
-        Names the file and the row.
+        Names the file and the line.
     """
     path = Path(path)
     text = _text(path)
@@ -182,15 +182,7 @@ def _type(written: str) -> str:
         return kind
     if not kind:
         raise InputError("the type of the constraint is missing")
-    raise InputError(f"unknown type {written!r}{_did_you_mean(kind, FORMS)}")
-
-
-def _did_you_mean(written: str, known: Iterable[str]) -> str:
-    names = [str(name) for name in known]
-    close = difflib.get_close_matches(written, names, n=1, cutoff=0.5)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    return f"; known are {', '.join(names[:20])}" if names else ""
+    raise InputError(f"unknown type {written!r}{did_you_mean(kind, FORMS)}")
 
 
 def _how_many(form: Form) -> str:
@@ -223,7 +215,7 @@ def _from_column(kind: str, entry: Entry, table: Mapping[str, Sequence[Any]] | N
     if table is None:
         raise InputError(f"{kind} names the column {name!r}, but the data's columns are not at hand")
     if name not in table:
-        raise InputError(f"the data have no column {name!r}{_did_you_mean(name, table)}")
+        raise InputError(f"the data have no column {name!r}{did_you_mean(name, table)}")
     called = f"{entry.source}, column {name}"
     if kind == "same-value":
         return list(c.same_value(table[name], name=called))
@@ -233,12 +225,11 @@ def _from_column(kind: str, entry: Entry, table: Mapping[str, Sequence[Any]] | N
 # -- CSV -----------------------------------------------------------------------------------------------------
 def _csv_entries(path: Path, text: str) -> Iterator[Entry]:
     header: list[str] = []
-    header_line = 0
     for line, cells in _csv_records(path, text):
         if not header:
-            header, header_line = _header(path, cells), line
+            header = _header(path, cells)
             continue
-        where = f"row {line - header_line}"
+        where = f"line {line}"
         if len(cells) > len(header) and any(cells[len(header) :]):
             raise InputError(
                 f"{path.name}, {where}: {len(cells)} cells, but the header names only {len(header)} columns "
@@ -279,7 +270,7 @@ def _header(path: Path, cells: list[str]) -> list[str]:
             raise InputError(f"{path.name}: the header's columns must be separated by commas, not semicolons")
         if name not in COLUMNS:
             raise InputError(
-                f"{path.name}: unknown column {name!r} in the header{_did_you_mean(name, COLUMNS)}"
+                f"{path.name}: unknown column {name!r} in the header{did_you_mean(name, COLUMNS)}"
             )
         if header.count(name) > 1:
             raise InputError(f"{path.name}: the column {name!r} stands twice in the header")
@@ -294,8 +285,13 @@ def _csv_entry(path: Path, cells: dict[str, str], where: str) -> Entry:
     if not all(samples):
         raise InputError(f"{path.name}, {where}: a sample's name is missing in {written!r}")
     named = cells.get("component", "")
-    component = int(named) if named.isdecimal() and len(named) <= LONGEST else named or None
+    component = _component(named) if named else None
     return Entry(cells["type"], samples, component, cells.get("limit", "") or None, where)
+
+
+def _component(written: str) -> str | int:
+    """A component as it is written: digits are its number."""
+    return int(written) if written.isdecimal() and len(written) <= LONGEST else written
 
 
 # -- TOML ----------------------------------------------------------------------------------------------------
@@ -332,7 +328,7 @@ def _tables(value: Any) -> Iterator[Entry]:
         where = f"constraint {number}"
         for key in item:
             if key not in (*COLUMNS, "column"):
-                raise InputError(f"{where}: unknown key {key!r}{_did_you_mean(key, (*COLUMNS, 'column'))}")
+                raise InputError(f"{where}: unknown key {key!r}{did_you_mean(key, (*COLUMNS, 'column'))}")
         if not isinstance(item.get("type", ""), str):
             raise InputError(f"{where}: the type must be text, not {item['type']!r}")
         if "samples" in item and "column" in item:
@@ -351,7 +347,7 @@ def _shorthand(key: str, value: Any) -> Iterator[Entry]:
     kind = ALIASES.get(key, key)
     if kind not in FORMS:
         known = ("constraint", *FORMS, *ALIASES)
-        raise InputError(f"{key}: unknown key{_did_you_mean(key, known)}")
+        raise InputError(f"{key}: unknown key{did_you_mean(key, known)}")
     form = FORMS[kind]
     if form.column:
         for name in value if isinstance(value, list) else [value]:
@@ -375,7 +371,8 @@ def _shorthand(key: str, value: Any) -> Iterator[Entry]:
         limits = value if isinstance(value, dict) else {None: value}
         for name, limit in limits.items():
             where = key if name is None else f"{key} of {name}"
-            yield Entry(kind, (), name, _limit(limit, where), where)
+            component = None if name is None else _component(name)
+            yield Entry(kind, (), component, _limit(limit, where), where)
     else:
         raise InputError(f"{key}: has no shorthand; write it as a [[constraint]] table")
 

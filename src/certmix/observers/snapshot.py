@@ -35,6 +35,7 @@ class Snapshot(Silent):
 
     def __init__(self, directory: str | Path, every: float = 5.0, share: float = 0.1) -> None:
         self.path = Path(directory) / NAME
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         self._every = every
         self._share = share
         self._run: tuple[Problem, str, Ledger] | None = None

@@ -217,7 +217,7 @@ def _only_components(problem: Problem) -> str:
 
 
 def _from(problem: Problem, items: Sequence[c.Constraint], extra: str = "") -> str:
-    """Where constraints were written, in brackets: " (rows 3, 8)"; those written nowhere in words."""
+    """Where constraints were written, in brackets: " (lines 3, 8)"; those written nowhere in words."""
     parts = _gathered([x.source for x in items if x.source])
     parts += [describe(problem, x) for x in items if not x.source and len(items) + bool(extra) > 1]
     if extra:
@@ -226,7 +226,7 @@ def _from(problem: Problem, items: Sequence[c.Constraint], extra: str = "") -> s
 
 
 def _gathered(sources: Sequence[str]) -> list[str]:
-    """Sources that differ only by a number are drawn together: "row 3", "row 8" become "rows 3, 8"."""
+    """Sources that differ only by a number are drawn together: "line 3", "line 8" become "lines 3, 8"."""
     numbers: dict[str, list[int]] = {}
     order: list[str] = []
     for source in sources:

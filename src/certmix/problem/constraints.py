@@ -1,7 +1,7 @@
 """Side constraints on the assignment: small immutable objects, one for each kind in the paper's Section 3.
 
 Samples are named or given by position (see :meth:`certmix.problem.samples.Samples.position`); components by
-position ``0 .. K-1`` or by component name. ``source`` remembers where a constraint came from ("row 3"), so
+position ``0 .. K-1`` or by component name. ``source`` remembers where a constraint came from ("line 3"), so
 that a contradiction can be explained in the user's own words.
 """
 

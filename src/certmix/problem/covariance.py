@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from certmix.errors import InputError
+from certmix.hints import did_you_mean
 
 Rule = Literal["mean-precision", "mean-covariance", "pooled"]
 RULES: tuple[str, ...] = ("mean-precision", "mean-covariance", "pooled")
@@ -151,7 +152,7 @@ def estimate_precision(data: Any, classes: Sequence[Any], rule: Rule = "mean-pre
     from certmix.problem.samples import Samples
 
     if rule not in RULES:
-        raise InputError(f"unknown rule {rule!r} for the precision; choose from {', '.join(RULES)}")
+        raise InputError(f"unknown rule {rule!r} for the precision{did_you_mean(rule, RULES)}")
     samples = Samples(data)
     y, d = samples.values, samples.n_features
     classes = list(classes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,6 +31,9 @@ _TYPES: tuple[tuple[Any, str], ...] = (
 
 def matrix(data: Any, columns: tuple[str, ...] | None) -> np.ndarray:
     """``data`` as a fresh float64 matrix."""
+    if isinstance(data, (str, os.PathLike)):
+        name = os.fspath(data)
+        raise InputError(f"{name!r} is a text, not data; read the file first: pandas.read_csv({name!r}), say")
     refuse_kinds(data, "MmbSVc")
     try:
         y = np.array(data, dtype=np.float64)

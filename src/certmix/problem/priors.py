@@ -123,6 +123,8 @@ def _gaussian(prior: GaussianPrior, n_components: int, d: int) -> tuple[np.ndarr
             f"({n_components}, {d}, {d}) array; it has shape {covariance.shape}"
         )
     if covariance.ndim == 0:
+        if covariance <= 0:
+            raise InputError(f"the variance of the Gaussian prior must be positive, not {covariance:g}")
         covariance = covariance * np.eye(d)
     stack = np.broadcast_to(covariance, (n_components, d, d))
     precision = np.stack(

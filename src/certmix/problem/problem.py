@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from certmix.errors import CovarianceWarning, InfeasibleError, InputError
+from certmix.errors import CovarianceWarning, InfeasibleError, InputError, about
+from certmix.hints import did_you_mean
 from certmix.problem.constraints import Constraint
 from certmix.problem.covariance import Covariance, _frozen, _numbers, known_covariance
 from certmix.problem.priors import Prior, PriorLike, combine_priors
@@ -83,24 +84,28 @@ class Problem:
     ) -> None:
         self.samples = Samples(data, names)
         self.allow_empty = bool(allow_empty)
-        self.n_components = _component_count(n_components, self.n_samples, self.allow_empty)
+        with about("n_components"):
+            self.n_components = _component_count(n_components, self.n_samples, self.allow_empty)
         self.component_names = _component_names(component_names, self.n_components)
-        self.covariance: Covariance = known_covariance(
-            n_components=self.n_components,
-            n_features=self.n_features,
-            variance=variance,
-            precision=precision,
-            covariance=covariance,
-        )
+        with about("precision" if variance is None else "variance"):
+            self.covariance: Covariance = known_covariance(
+                n_components=self.n_components,
+                n_features=self.n_features,
+                variance=variance,
+                precision=precision,
+                covariance=covariance,
+            )
         if variance is None and precision is None and covariance is None:
             warnings.warn(assumed_variance(self.samples), CovarianceWarning, stacklevel=2)
         self.estimators = frozenset(_estimators(estimators))
-        self.fixed_weights = _fixed_weights(weights, self.n_components)
+        with about("weights"):
+            self.fixed_weights = _fixed_weights(weights, self.n_components)
         self.weight_lower, self.weight_upper = _weight_box(
             weight_bounds, self.n_components, self.fixed_weights
         )
         self.mean_lower, self.mean_upper = _mean_box(mean_bounds, self.n_components, self.samples)
-        self.prior: Prior = combine_priors(prior, self.n_components, self.n_features)
+        with about("prior"):
+            self.prior: Prior = combine_priors(prior, self.n_components, self.n_features)
         if self.allow_empty and self.fixed_weights is None and np.any(self.prior.alpha < 1):
             raise InputError(
                 "a Dirichlet prior with alpha < 1 (Jeffreys) and allow_empty together have no optimum: the "
@@ -283,7 +288,7 @@ def _component_count(n_components: Any, n: int, allow_empty: bool) -> int:
         raise InputError(f"n_components must be at least 1, not {n_components}")
     if n_components > n and not allow_empty:
         raise InputError(
-            f"n_components={n_components} but there are only {n} samples; every component needs one"
+            f"n_components is {n_components} but there are only {n} samples; every component needs one"
         )
     return int(n_components)
 
@@ -305,7 +310,7 @@ def _estimators(estimators: Iterable[str]) -> Iterable[str]:
         estimators = (estimators,)
     for item in estimators:
         if item not in ESTIMATORS:
-            raise InputError(f"unknown estimator constraint {item!r}; choose from {', '.join(ESTIMATORS)}")
+            raise InputError(f"unknown estimator constraint {item!r}{did_you_mean(str(item), ESTIMATORS)}")
         yield item
 
 

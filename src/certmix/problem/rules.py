@@ -134,6 +134,15 @@ def _rows(values: list[tuple[int, ...]], width: int) -> np.ndarray:
     return array
 
 
+def _distinct(refs: Iterable[c.SampleRef], samples: Samples, fault: str) -> list[int]:
+    """The positions of samples that must all differ."""
+    rows = [samples.position(ref) for ref in refs]
+    if len(set(rows)) < len(rows):
+        twice = next(row for row in rows if rows.count(row) > 1)
+        raise InputError(f"{samples.sample(twice)} {fault}")
+    return rows
+
+
 def resolve_rules(
     constraints: Iterable[Any] | None, samples: Samples, component_of: Callable[[Any], int]
 ) -> Rules:
@@ -164,18 +173,16 @@ def resolve_rules(
             k = ALL if component is None else component_of(component)
             match item:
                 case c.MustLink():
-                    rows = [samples.position(s) for s in item.samples]
-                    together += [Link(rows[0], j, origin) for j in rows[1:] if j != rows[0]]
+                    rows = _distinct(item.samples, samples, "stands twice")
+                    together += [Link(rows[0], j, origin) for j in rows[1:]]
                 case c.CannotLink():
-                    rows = [samples.position(s) for s in item.samples]
-                    if len(set(rows)) < len(rows):
-                        twice = next(r for r in rows if rows.count(r) > 1)
-                        raise InputError(f"{samples.sample(twice)} cannot be apart from itself")
+                    rows = _distinct(item.samples, samples, "cannot be apart from itself")
                     apart += [Link(i, j, origin) for a, i in enumerate(rows) for j in rows[a + 1 :]]
                 case c.Implication():
                     i, j = samples.position(item.sample), samples.position(item.then)
-                    if i != j:
-                        implications.append(Implies(i, j, k, origin))
+                    if i == j:
+                        raise InputError(f"{samples.sample(i)} stands twice")
+                    implications.append(Implies(i, j, k, origin))
                 case c.Label():
                     labels.append(Known(samples.position(item.sample), k, origin))
                 case c.MinimumSize():
@@ -183,10 +190,7 @@ def resolve_rules(
                 case c.MaximumSize():
                     sizes.append(Size(k, 0, item.limit, origin))
                 case c.Counting():
-                    rows = [samples.position(s) for s in item.samples]
-                    if len(set(rows)) < len(rows):
-                        twice = next(r for r in rows if rows.count(r) > 1)
-                        raise InputError(f"{samples.sample(twice)} stands twice in the set")
+                    rows = _distinct(item.samples, samples, "stands twice in the set")
                     low = 0 if isinstance(item, c.Packing) else item.limit
                     high = len(rows) if isinstance(item, c.Covering) else item.limit
                     counts.append(Count(np.array(rows), k, low, high, origin))

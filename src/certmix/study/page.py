@@ -28,6 +28,8 @@ def write_section(directory: Path, section: Section, made_with: str) -> None:
     made_with : str
         A sentence about options and machine that ends the section.
     """
+    for folder in (directory / TABLES, directory / FIGURES, _place(directory, section.name).parent):
+        folder.mkdir(parents=True, exist_ok=True)
     for block in section.blocks:
         if isinstance(block, Table):
             write_text(directory / TABLES / f"{block.name}.csv", block.csv())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from certmix.errors import InputError
+from certmix.hints import did_you_mean
 from certmix.study.piece import Piece
 
 _PLACES = {
@@ -30,5 +31,5 @@ def chosen(names: list[str]) -> list[str]:
     """The pieces that are asked for, in the order of the page; ``all`` is every one."""
     for name in names:
         if name not in (*PIECES, ALL):
-            raise InputError(f"unknown piece {name!r}; choose from {', '.join((*PIECES, ALL))}")
+            raise InputError(f"unknown piece {name!r}{did_you_mean(name, (*PIECES, ALL))}")
     return [name for name in PIECES if ALL in names or name in names]

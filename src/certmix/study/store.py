@@ -42,6 +42,7 @@ class Store:
     def keep(self, cell: Cell, record: Record) -> Record:
         """Write the record and return it as it will be read again."""
         text = dumps({**self._head(cell), "record": record})
+        self.directory.mkdir(parents=True, exist_ok=True)
         write_text(self.path(cell), text)
         found: Record = json.loads(text)["record"]
         return found
