@@ -2,8 +2,8 @@
 
 Independent of the package's evaluator, which rounds: the numbers of the problem (data, precision, prior, weights) are
 taken as the doubles they are, the best means solve a linear system of fractions, and every clustering is looked at.
-Left out are means tied to averages in a box and weights tied to sizes in a box or fixed, where the evaluator allows a
-little, and boxes around the means in three dimensions, which take long.
+What is tied to an average or a share is that fraction; a share keeps bounds as the double nearest to it. Left out are
+boxes around the means in three dimensions, which take long.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from fractions import Fraction
 import numpy as np
 
 from certmix.presolve.groups import group_samples
-from certmix.problem import Problem, is_feasible
+from certmix.problem import Problem
+from certmix.problem.satisfaction import satisfied
 
 DIGITS = 60
 Vector = list[Fraction]
@@ -34,12 +35,8 @@ class Exact:
 
 def covers(problem: Problem) -> bool:
     """Whether this module can compute the optimum of the problem."""
-    boxed = problem.has_mean_box
-    if "means" in problem.estimators and boxed:
-        return False
-    if "weights" in problem.estimators and (problem.has_weight_box or problem.fixed_weights is not None):
-        return False
-    return not boxed or problem.n_features <= 2 or all(map(_is_diagonal, _matrices(problem)))
+    flat = all(map(_is_diagonal, _matrices(problem)))
+    return not problem.has_mean_box or problem.n_features <= 2 or flat
 
 
 def exact_optimum(problem: Problem) -> Exact:
@@ -60,7 +57,8 @@ def exact_optimum(problem: Problem) -> Exact:
                 logs[sizes] = weight_cost(problem, sizes)
             chosen = [sum(1 << g for g, z in enumerate(labels) if z == k) for k in range(K)]
             value = sum((costs[k][s] for k, s in enumerate(chosen)), logs[sizes])
-            if value < best and is_feasible(problem, expanded):
+            empty = not problem.allow_empty and 0 in sizes
+            if value < best and not empty and satisfied(problem, expanded).all():
                 best, found = value, expanded
         return Exact(best, found)
 
@@ -88,11 +86,13 @@ def quadratic_cost(problem: Problem, k: int, members: np.ndarray) -> Decimal:
         found = _form(prior, _minus(mean, centre))
         return (found + sum((_form(precision, _minus(y, mean)) for y in samples), Fraction(0))) / 2
 
+    low, high = problem.mean_lower[k], problem.mean_upper[k]
     if "means" in problem.estimators and samples:
-        return _decimal(cost([x / len(samples) for x in total]))
+        mean = [x / len(samples) for x in total]
+        inside = all(_clip(x, low[j], high[j]) == x for j, x in enumerate(mean))
+        return _decimal(cost(mean)) if inside else Decimal("Infinity")
     if all(x == 0 for row in left for x in row):  # nothing pulls at the mean
         return Decimal(0)
-    low, high = problem.mean_lower[k], problem.mean_upper[k]
     if all(map(_is_diagonal, _matrices(problem))):
         means = [[_clip(right[j] / left[j][j], low[j], high[j]) for j in range(d)]]
     else:
@@ -126,6 +126,8 @@ def weight_cost(problem: Problem, sizes: tuple[int, ...]) -> Decimal:
         (m * Decimal(float(h)) for m, h in zip(sizes, problem.covariance.half_log_det, strict=True)),
         Decimal(0),
     )
+    if "weights" in problem.estimators and not _shares_fit(problem, sizes):
+        return Decimal("Infinity")
     if problem.fixed_weights is not None:
         weights = [Decimal(float(w)) for w in problem.fixed_weights]
     elif any(c < 0 for c in powers):
@@ -140,6 +142,17 @@ def weight_cost(problem: Problem, sizes: tuple[int, ...]) -> Decimal:
     if any(c != 0 and w == 0 for c, w in zip(powers, weights, strict=True)):
         return Decimal("Infinity")
     return known - sum((c * w.ln() for c, w in zip(powers, weights, strict=True) if c != 0), Decimal(0))
+
+
+def _shares_fit(problem: Problem, sizes: tuple[int, ...]) -> bool:
+    """Whether the shares n_k / n, as doubles, keep the bounds on the weights or are the fixed ones but for rounding."""
+    shares = [m / problem.n_samples for m in sizes]
+    if problem.fixed_weights is not None:
+        return all(
+            abs(x - w) < 1e-15 * w for x, w in zip(shares, problem.fixed_weights.tolist(), strict=True)
+        )
+    ends = zip(shares, problem.weight_lower.tolist(), problem.weight_upper.tolist(), strict=True)
+    return all(low <= x <= high for x, low, high in ends)
 
 
 def _filled(powers: list[Decimal], low: np.ndarray, high: np.ndarray) -> list[Decimal]:

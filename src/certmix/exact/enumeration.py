@@ -12,7 +12,6 @@ import math
 import numpy as np
 
 from certmix.engines import Outcome
-from certmix.errors import InfeasibleError
 from certmix.exact.labellings import count_labellings, labellings, labels_of
 from certmix.exact.subsets import SubsetTable, subset_table
 from certmix.exact.weight_costs import WeightCosts
@@ -33,9 +32,7 @@ class Enumeration:
 
     The bound is rigorous: with c(z) the tabulated cost of clustering z and E the bound on its rounding
     (:attr:`certmix.exact.subsets.SubsetTable.error`), every objective is at least c(z) - E, so the least
-    c(z) - E is a lower bound on the optimum. Where only the evaluator can tell whether a clustering is
-    allowed (an average at the edge of its box), clusterings are put to it in order of c(z) until c(z) - E
-    reaches the best value found.
+    c(z) - E is a lower bound on the optimum.
     """
 
     name = "enumerate"
@@ -86,25 +83,11 @@ def _examine(
     instance: Instance, table: SubsetTable, sets: np.ndarray, costs: np.ndarray, ledger: Ledger
 ) -> float:
     """Offer the best of some labellings; a lower bound on their objectives (infinite: none is feasible)."""
-    if table.exact:
-        best = int(costs.argmin())
-        if costs[best] - table.error < ledger.upper:
-            ledger.offer(instance.expand(labels_of(sets[best], instance.n_groups)), "enumeration")
-            if not math.isfinite(ledger.upper) and math.isfinite(costs[best]):
-                raise AssertionError(
-                    "the evaluator rejects a clustering that satisfies every tabulated constraint"
-                )
-        return float(costs[best]) - table.error
-    proved = math.inf
-    for index in np.argsort(costs, kind="stable"):
-        below = float(costs[index]) - table.error
-        if below >= ledger.upper:
-            return min(proved, below)
-        labels = instance.expand(labels_of(sets[index], instance.n_groups))
-        try:
-            instance.problem.objective.best(labels)
-        except InfeasibleError:
-            continue  # a tied mean lies outside its box after all
-        ledger.offer(labels, "enumeration")
-        proved = min(proved, below)
-    return proved
+    best = int(costs.argmin())
+    if costs[best] - table.error < ledger.upper:
+        ledger.offer(instance.expand(labels_of(sets[best], instance.n_groups)), "enumeration")
+        if not math.isfinite(ledger.upper) and math.isfinite(costs[best]):
+            raise AssertionError(
+                "the evaluator rejects a clustering that satisfies every tabulated constraint"
+            )
+    return float(costs[best]) - table.error

@@ -13,8 +13,7 @@ import numpy as np
 
 from certmix.exact.boxed_means import box_penalty
 from certmix.presolve.instance import EPS, Instance
-
-_TIE_SLACK = 1e-9  # of the evaluator, on a tied mean at the edge of its box
+from certmix.problem.averages import average_in_box
 
 
 @dataclass(frozen=True)
@@ -27,9 +26,6 @@ class SubsetTable:
     cost : (R, 2^N), infinite where the component may not hold exactly this set
     blocked : (R, 2^N) bool, where the component may hold neither this set nor any larger one
     size : (2^N,), samples in the set
-    exact : whether every set of finite cost is really allowed; otherwise (means tied to averages at the
-    edge of their
-        box) the evaluator decides
     error : how far the sum of the costs of a clustering can exceed its objective because of rounding
     """
 
@@ -37,7 +33,6 @@ class SubsetTable:
     cost: np.ndarray
     blocked: np.ndarray
     size: np.ndarray
-    exact: bool
     error: float
 
 
@@ -75,7 +70,6 @@ def subset_table(instance: Instance) -> SubsetTable:
         cost=np.stack(cost),
         blocked=np.stack(blocked),
         size=size,
-        exact=not (tied and problem.has_mean_box),
         error=error,
     )
 
@@ -127,12 +121,24 @@ def _averages(instance: Instance, members: np.ndarray, size: np.ndarray) -> np.n
 
 
 def _average_outside(instance: Instance, k: int, members: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Sets whose average lies outside the box by clearly more than the evaluator tolerates."""
-    average = instance.centre + _averages(instance, members, size)
-    slack = _TIE_SLACK * (1.001 + 1.001 * np.abs(average))
-    lower, upper = instance.problem.mean_lower[k], instance.problem.mean_upper[k]
-    outside = (average < lower - slack) | (average > upper + slack)
-    return np.asarray(outside.any(axis=1) & (size > 0))
+    """Sets whose average lies outside the box: by sums where those are clear, else exactly."""
+    problem, of = instance.problem, instance.groups.of
+    outside = np.zeros(len(size), dtype=bool)
+    unclear = np.zeros(len(size), dtype=bool)
+    for sign, bound in ((1.0, problem.mean_lower[k]), (-1.0, problem.mean_upper[k])):
+        j = np.flatnonzero(np.isfinite(bound))
+        away = sign * (problem.data[:, j] - bound[j])
+        inside, spread = np.zeros((2, instance.n_groups, len(j)))
+        np.add.at(inside, of, away)
+        np.add.at(spread, of, np.abs(away))
+        error = 2 * (len(of) + instance.n_groups + 4) * EPS * (members @ spread)
+        total = members @ inside
+        outside |= (total < -error).any(axis=1)
+        unclear |= (np.abs(total) <= error).any(axis=1)
+    for s in np.flatnonzero(unclear & ~outside & (size > 0)):
+        samples = problem.data[members[s, of] != 0]
+        outside[s] = not average_in_box(samples, problem.mean_lower[k], problem.mean_upper[k])
+    return outside & (size > 0)
 
 
 def _turned_box(

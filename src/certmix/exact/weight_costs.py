@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from certmix.problem import Problem
@@ -46,5 +48,8 @@ class WeightCosts:
         best = float(-(power[used] @ np.log(problem.weight_upper[used])))  # level zero
         for level in power[used] / weights[used]:
             pi = np.clip(power / level, problem.weight_lower, problem.weight_upper)
-            best = max(best, float(-(power[used] @ np.log(pi[used])) + level * (pi.sum() - 1.0)))
+            excess = math.fsum(
+                (*pi.tolist(), -1.0)
+            )  # a steep level would blow up the rounding of a plain sum
+            best = max(best, float(-(power[used] @ np.log(pi[used])) + level * excess))
         return best

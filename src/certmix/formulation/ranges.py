@@ -5,6 +5,7 @@ They are consequences of optimality, not assumptions: leaving out what lies outs
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,11 +13,11 @@ import numpy as np
 from certmix.presolve.instance import Instance
 from certmix.problem import Problem
 
-# The evaluator accepts an average that lies this little outside its box; the model must accept it too.
+# Boxes are loosened by this share of the data's spread: what is on the very edge must not be lost to tolerances.
 EDGE = 1e-8
 # Bounds on means and weights are loosened by this share, so that no optimum lies on one.
 ROOM = 0.01
-# Weight bounds that leave no more room than this leave none.
+# Weight bounds that leave no weight more room than this share of itself leave none.
 NO_ROOM = 1e-12
 
 
@@ -89,7 +90,7 @@ def mean_ranges(instance: Instance) -> MeanRanges:
 
 
 def _rows(instance: Instance, k: int) -> list[Row]:
-    """The user's box as linear rows, loosened by a hair: what the evaluator takes the model must take."""
+    """The user's box as linear rows, loosened by a hair: the evaluator judges what comes out of the model."""
     problem = instance.problem
     lower, upper = problem.mean_lower[k], problem.mean_upper[k]
     if not (np.any(np.isfinite(lower)) or np.any(np.isfinite(upper))):
@@ -99,8 +100,8 @@ def _rows(instance: Instance, k: int) -> list[Row]:
     found = []
     for j in range(problem.n_features):
         if np.isfinite(lower[j]) or np.isfinite(upper[j]):
-            size = max(abs(v) for v in (lower[j], upper[j]) if np.isfinite(v))
-            slack = 4e-9 * (1.0 + size) if "means" in problem.estimators else EDGE * spread[j]
+            away = (v - instance.centre[j] for v in (lower[j], upper[j]) if np.isfinite(v))
+            slack = EDGE * max(spread[j], *map(abs, away))
             scale = float(np.abs(inverse[j]).max())
             found.append(
                 Row(
@@ -183,11 +184,12 @@ def weight_ranges(problem: Problem) -> WeightRanges:
     optional = (low <= 0) & (alpha == 1.0) & ((problem.weight_lower <= 0) | tied)
     full = np.where(optional, 1.0, low)
     least, most = full + alpha - 1.0, np.maximum(high, full) + alpha - 1.0
-    room_below = 1.0 - problem.weight_lower.sum()
-    room_above = problem.weight_upper.sum() - 1.0
+    room_below = -math.fsum((*problem.weight_lower.tolist(), -1.0))
+    room_above = math.fsum((*problem.weight_upper.tolist(), -1.0))
     fixed = problem.fixed_weights
-    if fixed is None and not tied and min(room_below, room_above) <= NO_ROOM:
-        fixed = problem.weight_lower if room_below <= NO_ROOM else problem.weight_upper
+    none_below = room_below <= NO_ROOM * problem.weight_lower.min()
+    if fixed is None and not tied and (none_below or room_above <= NO_ROOM * problem.weight_upper.min()):
+        fixed = problem.weight_lower if none_below else problem.weight_upper
         high = np.where(fixed > 0, high, 0.0)
         low = np.where((fixed > 0) | (alpha == 1.0), low, 1.0)  # infeasible
     if fixed is not None:

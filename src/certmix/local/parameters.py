@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from certmix.errors import InfeasibleError
 from certmix.presolve.instance import Instance
 from certmix.problem import Problem
 from certmix.problem.objective import water_fill
@@ -28,10 +27,7 @@ def best_parameters(problem: Problem, shares: np.ndarray) -> tuple[np.ndarray, n
     means = np.empty((problem.n_components, problem.n_features))
     for k in range(problem.n_components):
         average = centre + totals[k] / sizes[k] if sizes[k] > _NOTHING else None
-        try:
-            means[k] = objective._best_mean(k, sizes[k] if average is not None else 0, average, centre)
-        except InfeasibleError:
-            means[k] = np.clip(centre + totals[k] / sizes[k], problem.mean_lower[k], problem.mean_upper[k])
+        means[k] = objective._best_mean(k, sizes[k] if average is not None else 0, average, centre)
     return means, _weights(problem, sizes)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from certmix.problem import Problem
+from certmix.problem.averages import average_in_box
 from certmix.problem.rules import ALL, Count, Implies, Known, Link, Rules
 
 NONEMPTY, WEIGHTS, MEANS = "nonempty", "weights", "means"
@@ -29,15 +30,11 @@ class MeanBox:
     upper: np.ndarray
 
     def holds(self, labels: np.ndarray, n_components: int) -> bool:
-        """Whether the cluster means lie in their boxes, as the evaluator sees it."""
-        for k in range(n_components):
-            inside = labels == k
-            if np.any(inside):
-                mean = self.data[inside].mean(axis=0)
-                slack = 0.5e-9 * (1.0 + np.abs(mean))
-                if np.any(mean < self.lower[k] - slack) or np.any(mean > self.upper[k] + slack):
-                    return False
-        return True
+        """Whether the exact cluster means lie in their boxes."""
+        held = ((k, self.data[labels == k]) for k in range(n_components))
+        return all(
+            average_in_box(samples, self.lower[k], self.upper[k]) for k, samples in held if len(samples)
+        )
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from certmix.presolve.placing_milp import PlacingModel
 from certmix.problem.rules import Count
 from certmix.problem.satisfaction import satisfied_rules
 
+MARGIN = 1e-5  # of the largest coefficient of a box row: ten times what HiGHS lets a row be broken by
 LARGEST_BOXED = 60_000  # variables beyond which the MILP of a mean box is not tried
 
 
@@ -83,11 +84,15 @@ def _exactly(
     upper: np.ndarray,
     time_limit: float,
 ) -> Placing:
-    """By MILP. Box rows are first relaxed by what the evaluator forgives, so that "infeasible" is true."""
+    """By MILP. Box rows are first loosened by more than the solver's tolerances, so that "infeasible" is true.
+
+    What it finds is tested exactly; if that fails, something well inside the box is asked for. Between the two only a
+    search can tell.
+    """
     if asked.active_box is not None and groups.allowed.size > LARGEST_BOXED:
         return _UNKNOWN
     model = PlacingModel(asked, groups, rows, lower, upper)
-    for margin in (-1.0, 1e3):
+    for margin in (-MARGIN, MARGIN):
         infeasible, found = model.solve(margin, time_limit)
         if infeasible:
             return _INFEASIBLE if margin < 0 else _UNKNOWN

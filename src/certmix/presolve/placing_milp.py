@@ -42,8 +42,8 @@ class PlacingModel:
     def solve(self, margin: float, time_limit: float) -> tuple[bool, tuple[np.ndarray, np.ndarray] | None]:
         """``(proved infeasible, labels of the groups and sizes of the rest)``.
 
-        ``margin`` says how much stricter than the box the mean rows are, in units of what the evaluator
-        forgives.
+        ``margin`` says how much stricter than the box the mean rows are, as a share of the largest that a group
+        can move them.
         """
         box = self.asked.active_box
         rows = self.rows + ([] if box is None else self._box_rows(box, margin))
@@ -119,19 +119,16 @@ class PlacingModel:
         return bool(same) and plain
 
     def _box_rows(self, box: MeanBox, margin: float) -> list[tuple[np.ndarray, np.ndarray, float, float]]:
-        """``sum_g x_gk (sum of y in g - w_g bound) >= margin``, scaled to coefficients of size one."""
-        totals = np.zeros((self.groups.n_groups, box.data.shape[1]))
-        np.add.at(totals, self.groups.of, box.data)
-        forgiven = 1e-9 * (1.0 + np.abs(box.data).max(axis=0)) * len(box.data)
+        """``sum_g x_gk (sum over g of y - bound) >= margin``, scaled to coefficients of size one."""
         kinds, rows = self.kind_of, []
         for k in range(self.K):
-            for j in range(totals.shape[1]):
+            for j in range(box.data.shape[1]):
                 for sign, bound in ((1.0, box.lower[k, j]), (-1.0, box.upper[k, j])):
                     if np.isfinite(bound):
-                        above = sign * (totals[:, j] - self.groups.weight * bound)
+                        away = sign * (box.data[:, j] - bound)  # first, lest an offset swallow the difference
+                        above = np.bincount(self.groups.of, away, minlength=self.groups.n_groups)
                         scale = max(float(np.abs(above).max()), 1e-300)
-                        least = margin * forgiven[j] / scale
-                        rows.append((kinds * self.K + k, above / scale, least, np.inf))
+                        rows.append((kinds * self.K + k, above / scale, margin, np.inf))
         return rows
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import numpy as np
 from scipy.optimize import lsq_linear
 
 from certmix.errors import InfeasibleError, InputError
+from certmix.problem.averages import average_in_box
 
 if TYPE_CHECKING:
     from certmix.problem.problem import Problem
@@ -105,11 +107,16 @@ class Objective:
         p = self.problem
         means = np.empty((p.n_components, p.n_features))
         centre = p.data.mean(axis=0)
+        boxed = "means" in p.estimators and p.has_mean_box
         for k in range(p.n_components):
             rows = labels == k
             m = int(np.count_nonzero(rows))
             # Deviations from the centre keep full accuracy when the data have a large common offset.
             average = centre + (p.data[rows] - centre).mean(axis=0) if m else None
+            if m and boxed and not average_in_box(p.data[rows], p.mean_lower[k], p.mean_upper[k]):
+                raise InfeasibleError(
+                    f"the mean of the samples in component {p.component_names[k]} lies outside its box"
+                )
             means[k] = self._best_mean(k, m, average, centre)
         return means
 
@@ -117,12 +124,7 @@ class Objective:
         p = self.problem
         lower, upper = p.mean_lower[k], p.mean_upper[k]
         if average is not None and "means" in p.estimators:
-            slack = 1e-9 * (1.0 + np.abs(average))
-            if np.any(average < lower - slack) or np.any(average > upper + slack):
-                raise InfeasibleError(
-                    f"the mean of the samples in component {p.component_names[k]} lies outside its box"
-                )
-            return average
+            return np.clip(average, lower, upper)  # the exact average lies there, its rounding may not
         prior_precision, prior_mean = p.prior.precision[k], p.prior.mean[k]
         has_prior = bool(np.any(prior_precision))
         if average is None:
@@ -140,15 +142,13 @@ class Objective:
     def best_weights(self, sizes: np.ndarray) -> np.ndarray:
         """Minimise ``-sum_k (n_k + alpha_k - 1) log pi_k`` over the weights that are allowed."""
         p = self.problem
+        low, high = p.estimator_sizes
+        if np.any(sizes < low) or np.any(sizes > high):
+            raise InfeasibleError("the shares n_k / n do not agree with the weights or their bounds")
         if p.fixed_weights is not None:
-            if "weights" in p.estimators and np.any(np.rint(p.fixed_weights * p.n_samples) != sizes):
-                raise InfeasibleError("the sizes do not agree with the fixed weights and pi_k = n_k / n")
             return p.fixed_weights
         if "weights" in p.estimators:
-            weights = sizes / p.n_samples
-            if np.any(weights < p.weight_lower - 1e-9) or np.any(weights > p.weight_upper + 1e-9):
-                raise InfeasibleError("the weights n_k / n lie outside weight_bounds")
-            return np.asarray(weights)
+            return np.asarray(sizes / p.n_samples)
         power = sizes + p.prior.alpha - 1.0
         if not p.has_weight_box:
             total = power.sum()
@@ -231,7 +231,7 @@ def water_fill(power: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.nd
     def at(level: float) -> np.ndarray:
         return np.where(positive, np.clip(power / level, lower, upper), lower)
 
-    above = [level for level in knots if at(level).sum() >= 1.0]
+    above = [level for level in knots if math.fsum(at(level)) >= 1.0]
     low = above[-1] if above else knots[0] * 1e-3
     higher = knots[knots > low]
     middle = 0.5 * (low + higher[0]) if len(higher) else low * 2.0
@@ -239,19 +239,33 @@ def water_fill(power: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.nd
     inside = positive & (raw > lower) & (raw < upper)
     pi = at(middle)
     if np.any(inside):
-        rest = 1.0 - pi[~inside].sum()
+        rest = _missing(pi[~inside])
         pi[inside] = power[inside] * (rest / power[inside].sum())
         pi = np.clip(pi, lower, upper)
     return _fill_up(pi, lower, upper, ~positive)
 
 
+def _missing(pi: np.ndarray) -> float:
+    """What weights lack to a sum of one, rounded once: it may be all that a small weight has."""
+    return math.fsum((1.0, *(-pi).tolist()))
+
+
 def _fill_up(pi: np.ndarray, lower: np.ndarray, upper: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """Spread what is missing to a sum of one, first over ``free`` entries, then wherever there is room."""
+    """Spread what is missing to a sum of one, first over ``free`` entries, then wherever there is room.
+
+    The exact sum of the result is never more than one, so that weights between it and the upper bounds add up to one
+    exactly, and cost no more.
+    """
     for where in (free, np.ones(len(pi), dtype=bool)):
-        missing = 1.0 - pi.sum()
-        if abs(missing) <= 1e-15:
-            break
+        missing = _missing(pi)
         room = (upper - pi if missing > 0 else pi - lower) * where
         if room.sum() > 0:
-            pi = pi + np.sign(missing) * room * min(1.0, abs(missing) / room.sum())
-    return np.clip(pi, lower, upper)
+            pi = np.clip(
+                pi + math.copysign(min(1.0, abs(missing) / room.sum()), missing) * room, lower, upper
+            )
+    for k in np.argsort(lower - pi):
+        excess = -_missing(pi)
+        if excess <= 0:
+            break
+        pi[k] = max(lower[k], np.nextafter(pi[k] - excess, 0.0))
+    return pi

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -18,6 +19,7 @@ from certmix.problem.rules import ALL, Rules, resolve_rules
 from certmix.problem.samples import Samples
 
 ESTIMATORS = ("weights", "means")
+FEW = 2.0**-50  # eight units in the last place, relatively
 
 
 class Problem:
@@ -101,7 +103,7 @@ class Problem:
         with about("weights"):
             self.fixed_weights = _fixed_weights(weights, self.n_components)
         self.weight_lower, self.weight_upper = _weight_box(
-            weight_bounds, self.n_components, self.fixed_weights
+            weight_bounds, self.n_components, self.fixed_weights, tied="weights" in self.estimators
         )
         self.mean_lower, self.mean_upper = _mean_box(mean_bounds, self.n_components, self.samples)
         with about("prior"):
@@ -248,22 +250,27 @@ class Problem:
 
     @cached_property
     def estimator_sizes(self) -> tuple[np.ndarray, np.ndarray]:
-        """The sizes that the estimator constraint ``pi_k = n_k / n`` leaves; 0 to n when it is not there."""
+        """The sizes that the estimator constraint ``pi_k = n_k / n`` leaves; 0 to n when it is not there.
+
+        A share counts as the double nearest to it, so 3 of 10 samples keep a bound of 0.3. Fixed weights, which may
+        come from a division, agree with a share to a few units in the last place.
+        """
         n, K = self.n_samples, self.n_components
         if "weights" not in self.estimators:
             return np.zeros(K, dtype=np.int64), np.full(K, n, dtype=np.int64)
-        if self.fixed_weights is None:
-            lower, upper = self.weight_lower * n - 1e-9 * n, self.weight_upper * n + 1e-9 * n
-            return np.ceil(lower).astype(np.int64), np.floor(upper).astype(np.int64)
-        exact = self.fixed_weights * n
-        whole = np.rint(exact).astype(np.int64)
-        if np.any(np.abs(exact - whole) > 1e-9 * n):
-            k = int(np.argmax(np.abs(exact - whole)))
+        lower, upper = self.weight_lower, self.weight_upper
+        if self.fixed_weights is not None:
+            lower, upper = ((1.0 + sign * FEW) * self.fixed_weights for sign in (-1.0, 1.0))
+        shares = np.arange(n + 1) / n
+        low = np.searchsorted(shares, lower, side="left")
+        high = np.searchsorted(shares, upper, side="right") - 1
+        if self.fixed_weights is not None and np.any(low > high):
+            k = int(np.argmax(low > high))
             raise InfeasibleError(
                 f"the estimator constraint pi_k = n_k/n cannot hold with the fixed weights: component "
-                f"{self.component_names[k]} would need {exact[k]:g} of {n} samples"
+                f"{self.component_names[k]} would need {self.fixed_weights[k] * n:.17g} of {n} samples"
             )
-        return whole, whole
+        return low, high
 
 
 def assumed_variance(samples: Samples) -> str:
@@ -332,6 +339,8 @@ def _fixed_weights(weights: Any, n_components: int) -> np.ndarray | None:
         raise InputError(f"weights must be positive; component {int(np.argmin(w))} has {w.min():g}")
     if abs(w.sum() - 1) > 1e-6:
         raise InputError(f"weights must add up to 1, but add up to {w.sum():.9g}")
+    if abs(math.fsum((*w.tolist(), -1.0))) <= n_components * 2.0**-53:
+        return _frozen(w)  # as good as doubles can be
     return _frozen(w / w.sum())
 
 
@@ -357,7 +366,9 @@ def _side(value: Any, missing: float, shape: tuple[int, ...], what: str) -> np.n
         raise InputError(f"{what} must be numbers that fit the shape {shape}; got {value!r}") from None
 
 
-def _weight_box(bounds: Any, K: int, fixed: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def _weight_box(
+    bounds: Any, K: int, fixed: np.ndarray | None, *, tied: bool
+) -> tuple[np.ndarray, np.ndarray]:
     if bounds is None:
         return _frozen(np.zeros(K)), _frozen(np.ones(K))
     low, high = _pair(bounds, "weight_bounds")
@@ -370,15 +381,19 @@ def _weight_box(bounds: Any, K: int, fixed: np.ndarray | None) -> tuple[np.ndarr
             )
         if upper[k] <= 0:
             raise InputError(f"weight_bounds force the weight of component {k} to zero")
-    if lower.sum() > 1 + 1e-12:
-        raise InputError(f"weight_bounds exclude everything: the lower bounds add up to {lower.sum():g} > 1")
-    if upper.sum() < 1 - 1e-12:
-        raise InputError(f"weight_bounds exclude everything: the upper bounds add up to {upper.sum():g} < 1")
     if fixed is not None:
-        outside = np.flatnonzero((fixed < lower - 1e-12) | (fixed > upper + 1e-12))
+        outside = np.flatnonzero((fixed < lower) | (fixed > upper))
         if len(outside):
             k = int(outside[0])
-            raise InputError(f"the fixed weight {fixed[k]:g} of component {k} lies outside weight_bounds")
+            raise InputError(f"the fixed weight {fixed[k]:.17g} of component {k} lies outside weight_bounds")
+    elif not tied:
+        for side, array, sign in (("lower", lower, 1), ("upper", upper, -1)):
+            beyond = sign * math.fsum((*array.tolist(), -1.0))
+            if beyond > 0:
+                raise InputError(
+                    f"weight_bounds exclude everything: the {side} bounds, as the doubles they are, add up to 1 "
+                    f"{'+' if sign > 0 else '-'} {beyond:.2g}; to fix weights, give them as weights"
+                )
     return _frozen(lower), _frozen(upper)
 
 

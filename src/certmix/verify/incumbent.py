@@ -7,43 +7,41 @@ import math
 import numpy as np
 
 from certmix.verify.evidence import Evidence, Rejected
-from certmix.verify.rounding import UNIT, Array, gamma
+from certmix.verify.rounding import UNIT, Array, exact_sum, gamma, surplus
 from certmix.verify.statement import Statement
-
-SLACK = 1e-9  # how far means and weights may miss their bounds, relatively
 
 
 def value(s: Statement, data: Array, evidence: Evidence) -> tuple[float, float]:
-    """The objective at labels, means and weights, and a bound on its rounding.
+    """``(v, e)``: at some admissible means and weights the objective of the labels is at most v + e.
 
-    Whatever means and weights are given, if they are admissible the objective there is no less than that of the labels
-    with their best means and weights. Weights that add up to 1 + e stand for themselves divided by that sum.
+    v is the objective at the stored means and weights. Where those are not admissible themselves, being rounded (a mean
+    for the average that it is tied to, weights that add up to one but for rounding), e holds what the way to admissible
+    ones can cost, beside the rounding of v. Bounds are never passed, by however little.
     """
     labels = evidence.integers("incumbent/labels", s.n, low=0, high=s.K - 1)
     means = evidence.floats("incumbent/means", s.K, s.d)
     weights = evidence.floats("incumbent/weights", s.K)
     sizes = np.bincount(labels, minlength=s.K)
     _check_labels(s, labels, sizes)
-    _check_parameters(s, data, labels, sizes, means, weights)
-    terms, error, rounding = [0.0], 0.0, 0.5 * gamma(2 * s.d + 16)
+    power = np.array([math.fsum((m, a, -1.0)) for m, a in zip(sizes, s.alpha, strict=True)])
+    off = _off(s, data, labels, means)
+    terms, error, rounding = [0.0], _weights_off(s, sizes, power, weights), 0.5 * gamma(2 * s.d + 16)
     for k in range(s.K):
-        rows, p, prior = data[labels == k], s.precision_of(k), s.prior_precision[k]
-        away, gap = rows - means[k], means[k] - s.prior_mean[k]
+        p, prior = s.precision_of(k), np.abs(s.prior_precision[k])
+        away, gap = data[labels == k] - means[k], means[k] - s.prior_mean[k]
         terms += (0.5 * ((away @ p) * away).sum(axis=1)).tolist()
-        shift = np.abs(away) + 4 * UNIT * (np.abs(rows) + np.abs(means[k]))
-        error += rounding * float(((shift @ np.abs(p)) * shift).sum())
-        reach = np.abs(means[k]) + np.abs(s.prior_mean[k])
-        error += rounding * float(reach @ np.abs(prior) @ reach)
-        power = sizes[k] + s.alpha[k] - 1.0
-        if power != 0.0 and weights[k] <= 0:
+        error += rounding * float(((np.abs(away) @ np.abs(p)) * np.abs(away)).sum())
+        error += rounding * float(np.abs(gap) @ prior @ np.abs(gap))
+        # The average costs the samples the least; the prior may charge for the way there.
+        error += 1.01 * float(off[k] @ prior @ (np.abs(gap) + off[k]))
+        if power[k] != 0.0 and weights[k] <= 0:
             raise Rejected(f"the weight of component {k} is not positive")
         terms += [
-            0.5 * float(gap @ prior @ gap),
-            -power * math.log(weights[k]) if power != 0.0 else 0.0,
+            0.5 * float(gap @ s.prior_precision[k] @ gap),
+            -power[k] * math.log(weights[k]) if power[k] != 0.0 else 0.0,
             float(sizes[k] * s.half_log_det[k]),
         ]
-        error += 8 * UNIT * (abs(terms[-2]) + abs(terms[-1]) + abs(power))
-    error += (s.n + float(np.abs(s.alpha - 1).sum())) * 1.01 * abs(math.fsum(weights.tolist()) - 1.0)
+        error += 8 * UNIT * (abs(terms[-2]) + abs(terms[-1]) + abs(power[k]))
     found = math.fsum(terms)
     error += 4 * UNIT * (abs(found) + math.fsum(map(abs, terms)))
     if not math.isfinite(found + error):
@@ -71,22 +69,57 @@ def _check_labels(s: Statement, labels: Array, sizes: Array) -> None:
             raise Rejected(f"the clustering violates {what}")
 
 
-def _check_parameters(
-    s: Statement, data: Array, labels: Array, sizes: Array, means: Array, weights: Array
-) -> None:
-    slack = SLACK * (1.0 + np.abs(means))
-    if (means < s.mean_lower - slack).any() or (means > s.mean_upper + slack).any():
-        raise Rejected("a mean lies outside its bounds")
-    if "means" in s.estimators:
-        for k in np.flatnonzero(sizes):
-            average = data[labels == k].mean(axis=0)
-            if (np.abs(means[k] - average) > SLACK * (1.0 + np.abs(average))).any():
-                raise Rejected(f"the mean of component {k} is not the average of its samples")
-    if s.fixed_weights is not None and (weights != s.fixed_weights).any():
-        raise Rejected("the weights are not the fixed ones")
-    out = (weights < s.weight_lower - SLACK) | (weights > s.weight_upper + SLACK)
-    if out.any() or (weights < 0).any() or abs(weights.sum() - 1.0) > SLACK:
-        raise Rejected("the weights lie outside their bounds or do not add up to one")
-    tied = "weights" in s.estimators and s.fixed_weights is None
-    if tied and (np.abs(weights - sizes / s.n) > 4 * UNIT * weights).any():
-        raise Rejected("the weights are not the shares of the samples")
+def _off(s: Statement, data: Array, labels: Array, means: Array) -> Array:
+    """(K, d): how far a mean that is tied to the average of its samples lies from it; any other lies in its bounds.
+
+    Whether an average keeps its bounds is decided exactly: a sum that is rounded once has the right sign.
+    """
+    off, largest = np.zeros((s.K, s.d)), np.abs(data).max(axis=0)
+    for k in range(s.K):
+        rows, low, high = data[labels == k], s.mean_lower[k], s.mean_upper[k]
+        if "means" not in s.estimators or not len(rows):
+            if (means[k] < low).any() or (means[k] > high).any():
+                raise Rejected(f"the mean of component {k} lies outside its bounds")
+            continue
+        for j in range(s.d):
+            over, under = surplus(rows[:, j], high[j]), surplus(rows[:, j], low[j])
+            if over > 0 or under < 0:
+                raise Rejected(f"the average of the samples in component {k} lies outside its bounds")
+            off[k, j] = abs(surplus(rows[:, j], means[k, j])) / len(rows)
+        if (off[k] > gamma(2 * len(rows) + 16) * largest).any():
+            raise Rejected(f"the mean of component {k} is not the average of its samples")
+    return off
+
+
+def _weights_off(s: Statement, sizes: Array, power: Array, weights: Array) -> float:
+    """What the weights can cost more where they are admissible than where they are stored.
+
+    Weights that are tied to the shares n_k / n are the doubles nearest to those, which are also what is compared with
+    bounds; the rounding of logarithms covers that. Free weights have to add up to one. If the stored ones lack a
+    little, there are some between them and their upper bounds that do; no power is negative, so those cost no more. If
+    they exceed one by e, each gives up the same share of its room r = w - lower: -power log(w - t) exceeds
+    -power log w by at most power x / (1 - x), x = t / w.
+    """
+    low, high = s.weight_lower, s.weight_upper
+    if (weights < low).any() or (weights > high).any():
+        raise Rejected("a weight lies outside its bounds")
+    if s.fixed_weights is not None:
+        if (weights != s.fixed_weights).any():
+            raise Rejected("the weights are not the fixed ones")
+        return 0.0
+    if "weights" in s.estimators:
+        if (weights != sizes / s.n).any():
+            raise Rejected("the weights are not the shares of the samples")
+        return 0.0
+    over = exact_sum(weights, -1.0)
+    if exact_sum(low, -1.0) > 0 or exact_sum(high, -1.0) < 0:
+        raise Rejected("no weights within their bounds add up to one")
+    if abs(over) > gamma(8 * s.K + 16):
+        raise Rejected("the weights do not add up to one")
+    if over <= 0:
+        return 0.0
+    room = weights - low
+    x = over / math.fsum(room.tolist()) * room / np.where(weights > 0, weights, 1.0)
+    if (x > 0.5).any():
+        raise Rejected("the weights add up to more than one, and their bounds leave no room for less")
+    return 1.01 * float(power @ (x / (1.0 - x)))

@@ -8,6 +8,7 @@ values (Higham, Accuracy and Stability of Numerical Algorithms, section 3). What
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -31,6 +32,16 @@ def below(value: float, error: float) -> float:
 def total_below(values: Array) -> float:
     """A double that is not above the exact sum (math.fsum rounds the exact sum once)."""
     return below(math.fsum(values.tolist()), 0.0)
+
+
+def exact_sum(values: Array, *more: float) -> float:
+    """The exact sum rounded once; its sign is that of the exact sum."""
+    return math.fsum((*values.tolist(), *more))
+
+
+def surplus(values: Array, bound: float) -> float:
+    """The sum of ``values - bound``, rounded once: its sign says on which side of the bound the average lies."""
+    return math.fsum(itertools.chain(values.tolist(), itertools.repeat(-bound, len(values))))
 
 
 def whole_numbers(array: Array) -> tuple[Array, int]:

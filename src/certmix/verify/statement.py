@@ -20,6 +20,7 @@ ENTRIES = {
     "weight_upper", "mean_lower", "mean_upper", "alpha", "prior_mean", "prior_precision", "estimators",
     "allow_empty", "together", "apart", "implications", "labels", "sizes", "counts",
 }  # fmt: skip
+FEW = 2.0**-50  # eight units in the last place, relatively
 
 
 def digest(statement: Mapping[str, Any]) -> str:
@@ -68,7 +69,11 @@ class Statement:
         return self.precision[k if len(self.precision) > 1 else 0]
 
     def size_limits(self) -> tuple[np.ndarray, np.ndarray]:
-        """Smallest and largest size of every component; with ``pi_k = n_k / n`` the weights limit them too."""
+        """Smallest and largest size of every component; with ``pi_k = n_k / n`` the weights limit them too.
+
+        A share counts as the double nearest to it: 3 of 10 samples keep a bound of 0.3. Fixed weights, which may come
+        from a division, agree with a share to a few units in the last place.
+        """
         low = np.full(self.K, 0 if self.allow_empty else 1, dtype=np.int64)
         high = np.full(self.K, self.n, dtype=np.int64)
         for k, least, most in self.sizes.tolist():
@@ -76,11 +81,12 @@ class Statement:
             low[which] = np.maximum(low[which], least)
             high[which] = np.minimum(high[which], most)
         if "weights" in self.estimators:
-            lower = self.weight_lower if self.fixed_weights is None else self.fixed_weights
-            upper = self.weight_upper if self.fixed_weights is None else self.fixed_weights
-            slack = 1e-9 * self.n
-            low = np.maximum(low, np.ceil(lower * self.n - slack).astype(np.int64))
-            high = np.minimum(high, np.floor(upper * self.n + slack).astype(np.int64))
+            lower, upper = self.weight_lower, self.weight_upper
+            if self.fixed_weights is not None:
+                lower, upper = ((1.0 + sign * FEW) * self.fixed_weights for sign in (-1.0, 1.0))
+            shares = np.arange(self.n + 1) / self.n
+            low = np.maximum(low, np.searchsorted(shares, lower, side="left"))
+            high = np.minimum(high, np.searchsorted(shares, upper, side="right") - 1)
         return low, high
 
 

@@ -44,13 +44,30 @@ def rounding(problem: Problem, point: Point) -> float:
     logs = float(power[used] @ np.abs(np.log(point.weights[used])))
     added = logs + float(sizes @ np.abs(p.covariance.half_log_det)) + float(power.sum())
     off = 0.0
-    if p.has_weight_box:  # the weights add up to one within 1e-15, and that much is worth the largest slope
-        off += 1e-14 * float((power[used] / point.weights[used]).max(initial=0.0))
+    if p.has_weight_box and "weights" not in p.estimators:
+        off += _weights_lost(power, point.weights, p.weight_lower, p.weight_upper)
     for k in range(p.n_components):
         forms, lost = _component(p, k, p.data[point.labels == k], point.means[k])
         added += forms
         off += lost
     return 1.01 * ((n + 2 * d + 64) * EPS * added + off)
+
+
+def _weights_lost(power: np.ndarray, weights: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
+    r"""How much less than at the given weights the cost :math:`-\sum_k p_k \log \pi_k` can be at admissible ones.
+
+    The cost is convex with slopes :math:`-s_k = -p_k / w_k`, and admissible weights add up to one: for every level
+    :math:`\lambda` the gain is at most :math:`\sum_k \max (s_k - \lambda)(\pi - w_k)` over :math:`\pi` in the bounds
+    of :math:`\pi_k`, plus :math:`\lambda (1 - \sum_k w_k)`. At best weights one of the slopes, or zero, is the level.
+    """
+    slope = np.where(power > 0, power / np.where(power > 0, weights, 1.0), 0.0)
+    missing = math.fsum((1.0, *(-weights).tolist()))
+    least = math.inf
+    for level in (0.0, *slope.tolist()):
+        tilt, blur = slope - level, 4 * EPS * np.maximum(slope, level)
+        gain = np.maximum(tilt * (upper - weights), tilt * (lower - weights)) + blur * (upper - lower)
+        least = min(least, float(gain.sum()) + level * missing)
+    return max(0.0, 1.01 * least)
 
 
 def _component(p: Problem, k: int, samples: np.ndarray, mean: np.ndarray) -> tuple[float, float]:
