@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from certmix.search.bounds.semidefinite.eigen import above, improve, largest
+from certmix.search.bounds.semidefinite import lapack
+from certmix.search.bounds.semidefinite.eigen import above, improve, largest, smallest_from_below
 
 
 def random_matrix(n: int, seed: int) -> np.ndarray:
@@ -37,3 +38,41 @@ def test_improved_eigenpairs_come_close() -> None:
     assert turned.shape == (60, 8)
     np.testing.assert_allclose(turned.T @ turned, np.eye(8), atol=1e-10)
     np.testing.assert_allclose(values[-5:], np.linalg.eigvalsh(matrix)[-5:], rtol=1e-3)
+
+
+def declared(integer: str, double: str = "__pyx_t_5scipy_6linalg_13cython_lapack_d") -> bytes:
+    """How SciPy declares dsyevr, with these names of types."""
+    names = {"c": "char *", "i": f"{integer} *", "d": f"{double} *"}
+    return f"void ({', '.join(names[kind] for kind in lapack.ARGUMENTS)})".encode("ascii")
+
+
+def test_only_the_signature_that_is_called_is_called() -> None:
+    """C integers and doubles; not 64-bit integers, single precision, another number of arguments or no name."""
+    assert lapack._kinds(declared("int")) == lapack.ARGUMENTS
+    assert lapack._kinds(declared("int", "double")) == lapack.ARGUMENTS
+    wrong = [declared(name) for name in ("long", "int64_t", "npy_int64", "__pyx_t_blas_int", "unsigned int")]
+    wrong += [declared("int", "float"), declared("int")[:-7] + b")", b"", None]
+    assert all(lapack._kinds(signature) != lapack.ARGUMENTS for signature in wrong)
+
+
+@pytest.mark.parametrize("n", [30, 80])
+def test_another_signature_means_scipys_own_call(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 64-bit integers the routine is not called through ctypes, and the answers are the same."""
+    matrix = random_matrix(n, 7)
+    ways = (
+        lambda: largest(matrix, 4),
+        lambda: above(matrix, float(np.linalg.eigvalsh(matrix)[-5])),
+        lambda: above(matrix, 1e9),
+        lambda: (np.array(smallest_from_below(matrix)), np.zeros((1, 1))),
+    )
+    direct = [way() for way in ways]
+    lapack._routine.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(lapack, "ARGUMENTS", lapack.ARGUMENTS.replace("i", "l"))
+        assert lapack._routine() is None
+        for way, (values, vectors) in zip(ways, direct, strict=True):
+            found, turned = way()
+            np.testing.assert_allclose(found, values, atol=1e-9)
+            np.testing.assert_allclose(np.abs(turned), np.abs(vectors), atol=1e-8)
+    lapack._routine.cache_clear()
+    assert lapack._routine() is not None

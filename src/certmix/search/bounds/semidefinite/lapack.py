@@ -11,19 +11,37 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cython_lapack
+from scipy.linalg import LinAlgError, cython_lapack, eigh
+
+ARGUMENTS = "cccididdiididdiidiiii"  # of dsyevr: pointers to characters, C integers, doubles
 
 
 @cache
-def _routine(name: str) -> Any:
-    capsule = cython_lapack.__pyx_capi__[name]
+def _routine() -> Any:
+    """``dsyevr``, or None where its arguments are not those that are passed here (64-bit integers, say)."""
+    capsule = getattr(cython_lapack, "__pyx_capi__", {}).get("dsyevr")
+    if capsule is None:
+        return None
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p
     api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    address = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
-    arguments = [ctypes.c_void_p] * (21 if name == "dsyevr" else 5)
-    return ctypes.CFUNCTYPE(None, *arguments)(address)
+    signature = api.PyCapsule_GetName(capsule)
+    if _kinds(signature) != ARGUMENTS:
+        return None
+    address = api.PyCapsule_GetPointer(capsule, signature)
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(ARGUMENTS))(address)
+
+
+def _kinds(signature: bytes | None) -> str:
+    """One letter for every argument of a C signature: c, i, d, and ? for anything else."""
+    result, _, inside = (signature or b"").decode("ascii", "replace").partition("(")
+    if result.strip() != "void":
+        return ""
+    kinds = {"char *": "c", "int *": "i", "double *": "d"}
+    own = "cython_lapack_d *"  # Cython's name for the double that SciPy declares
+    names = (name.strip() for name in inside.rstrip(") ").split(","))
+    return "".join("d" if name.endswith(own) else kinds.get(name, "?") for name in names)
 
 
 def eigenpairs(
@@ -33,6 +51,9 @@ def eigenpairs(
 
     With ``above`` only those larger than it, whatever their number. The matrix is overwritten.
     """
+    routine = _routine()
+    if routine is None:
+        return _by_scipy(matrix, first, last, vectors, above)
     n, count = len(matrix), last - first + 1
     values = np.empty(n)
     out = np.empty((count if vectors else 1, n))  # columns of Fortran are rows here
@@ -49,7 +70,7 @@ def eigenpairs(
         return ctypes.byref(ctypes.c_char(letter))
 
     n_ = at(whole["n"])
-    _routine("dsyevr")(
+    routine(
         text(b"V" if vectors else b"N"),
         text(b"I" if above is None else b"V"),
         text(b"L"),
@@ -76,3 +97,17 @@ def eigenpairs(
         return None
     count = found.value
     return values[:count], out[:count].T if vectors else out
+
+
+def _by_scipy(
+    matrix: np.ndarray, first: int, last: int, vectors: bool, above: float | None
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """The same by SciPy's own call, which knows its integers and holds the lock."""
+    part: dict[str, Any] = {"subset_by_index": (first, last)} if above is None else {}
+    if above is not None:
+        part = {"subset_by_value": (above, np.inf)}
+    try:
+        found = eigh(matrix, eigvals_only=not vectors, driver="evr", check_finite=False, **part)
+    except (LinAlgError, ValueError):
+        return None
+    return found if vectors else (found, np.empty((1, len(matrix))))
