@@ -15,6 +15,8 @@ CELLS = ("tests/kernels/test_cell_pricing.py",)
 CLUMPS = ("tests/kernels/test_cell_clumps.py",)
 ACCOUNT = ("tests/search/test_account.py",)
 NODES = ("tests/kernels/test_interval.py",)
+INCUMBENT = ("tests/verify/test_incumbent.py",)
+BOUNDS = ("tests/problem/test_exact_bounds.py",)
 WHITENING = ("tests/nasty/test_exact_whitening.py",)
 ROUNDING = ("tests/nasty/test_exact_optimum.py",)
 
@@ -703,5 +705,72 @@ MUTANTS = (
         "return 1.01 * ((n + 2 * d + 64) * EPS * added + off)",
         "return 1.01 * (n + 2 * d + 64) * EPS * added",
         ROUNDING,
+    ),
+    # -- bounds on means and weights ---------------------------------------------------------------------------
+    Mutant(
+        "a mean outside its bounds",
+        "The checker takes the objective at means that lie outside their bounds by a hair.",
+        "verify/incumbent.py",
+        "if (means[k] < low).any() or (means[k] > high).any():",
+        "if (means[k] < low - 1e-9).any() or (means[k] > high + 1e-9).any():",
+        INCUMBENT,
+        fast=True,
+    ),
+    Mutant(
+        "an average outside its bounds",
+        "The checker does not ask whether averages keep the bounds of tied means.",
+        "verify/incumbent.py",
+        "if over > 0 or under < 0:",
+        "if over > 0 and under < 0:",
+        INCUMBENT,
+    ),
+    Mutant(
+        "the prior does not charge",
+        "A tied mean is taken where it was rounded to, which a steep prior may like better.",
+        "verify/incumbent.py",
+        "error += 1.01 * float(off[k] @ prior @ (np.abs(gap) + off[k]))",
+        "error += 0.0",
+        INCUMBENT,
+    ),
+    Mutant(
+        "weights above one",
+        "Free weights that add up to more than one are worth what they seem.",
+        "verify/incumbent.py",
+        "if over <= 0:",
+        "if True:",
+        INCUMBENT,
+    ),
+    Mutant(
+        "a weight outside its bounds",
+        "The checker forgives weights 1e-9.",
+        "verify/incumbent.py",
+        "if (weights < low).any() or (weights > high).any():",
+        "if (weights < low - 1e-9).any() or (weights > high + 1e-9).any():",
+        INCUMBENT,
+    ),
+    Mutant(
+        "the side of an average in doubles",
+        "Whether an average lies in its box is decided by a rounded sum.",
+        "problem/averages.py",
+        "np.isfinite(bound) & ~(np.abs(total) > error)",
+        "np.isfinite(bound) & ~(np.abs(total) >= 0)",
+        BOUNDS,
+        fast=True,
+    ),
+    Mutant(
+        "weights in bounds exceed one",
+        "What rounding adds to the sum of weights is not taken off again.",
+        "problem/objective.py",
+        "if excess <= 0:",
+        "if True:",
+        BOUNDS,
+    ),
+    Mutant(
+        "shares within a tolerance",
+        "Weights tied to shares may miss their bounds by a little.",
+        "problem/problem.py",
+        'low = np.searchsorted(shares, lower, side="left")',
+        'low = np.searchsorted(shares, lower - 1e-9, side="left")',
+        BOUNDS,
     ),
 )
