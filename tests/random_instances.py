@@ -167,7 +167,7 @@ class _Draw:
             }
         if not self.wants(Feature.WEIGHT_BOX, 0.2):
             return {}
-        inside = rng.dirichlet(np.full(K, 3.0))
+        inside = np.maximum(rng.dirichlet(np.full(K, 3.0)), K == 1)  # one weight is one, not a little less
         lower, upper = inside * rng.uniform(0, 1, K), inside + (1 - inside) * rng.uniform(0, 0.8, K)
         choices: list[tuple[Any, Any]] = [
             (lower, upper),

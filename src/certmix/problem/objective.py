@@ -144,7 +144,8 @@ class Objective:
         p = self.problem
         low, high = p.estimator_sizes
         if np.any(sizes < low) or np.any(sizes > high):
-            raise InfeasibleError("the shares n_k / n do not agree with the weights or their bounds")
+            what = "lie outside weight_bounds" if p.fixed_weights is None else "are not the fixed weights"
+            raise InfeasibleError(f"the estimator constraint cannot hold: the shares n_k / n {what}")
         if p.fixed_weights is not None:
             return p.fixed_weights
         if "weights" in p.estimators:

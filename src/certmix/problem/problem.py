@@ -390,9 +390,10 @@ def _weight_box(
         for side, array, sign in (("lower", lower, 1), ("upper", upper, -1)):
             beyond = sign * math.fsum((*array.tolist(), -1.0))
             if beyond > 0:
+                total = f"{math.fsum(array):g}" if beyond > 1e-9 else f"1 {'+-'[sign < 0]} {beyond:.2g}"
                 raise InputError(
-                    f"weight_bounds exclude everything: the {side} bounds, as the doubles they are, add up to 1 "
-                    f"{'+' if sign > 0 else '-'} {beyond:.2g}; to fix weights, give them as weights"
+                    f"weight_bounds exclude everything: the {side} bounds, as the doubles they are, add up to "
+                    f"{total}; to fix weights, give them as weights"
                 )
     return _frozen(lower), _frozen(upper)
 
