@@ -59,13 +59,17 @@ def _weights_lost(power: np.ndarray, weights: np.ndarray, lower: np.ndarray, upp
     The cost is convex with slopes :math:`-s_k = -p_k / w_k`, and admissible weights add up to one: for every level
     :math:`\lambda` the gain is at most :math:`\sum_k \max (s_k - \lambda)(\pi - w_k)` over :math:`\pi` in the bounds
     of :math:`\pi_k`, plus :math:`\lambda (1 - \sum_k w_k)`. At best weights one of the slopes, or zero, is the level.
+    What a weight can gain is what is missing and what the others can give.
     """
     slope = np.where(power > 0, power / np.where(power > 0, weights, 1.0), 0.0)
     missing = math.fsum((1.0, *(-weights).tolist()))
+    down = weights - lower
+    given = max(missing, 0.0) + (1.0 + 8 * len(down) * EPS) * float(down.sum()) - down
+    up = np.minimum(upper - weights, given)
     least = math.inf
     for level in (0.0, *slope.tolist()):
         tilt, blur = slope - level, 4 * EPS * np.maximum(slope, level)
-        gain = np.maximum(tilt * (upper - weights), tilt * (lower - weights)) + blur * (upper - lower)
+        gain = np.maximum(tilt * up, -tilt * down) + blur * (up + down)
         least = min(least, float(gain.sum()) + level * missing)
     return max(0.0, 1.01 * least)
 
