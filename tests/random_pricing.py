@@ -8,6 +8,7 @@ import numpy as np
 
 from certmix.kernels.cells import build_tree, price_cells
 from certmix.kernels.pricing import price
+from certmix.stopping import current
 
 
 @dataclass
@@ -100,6 +101,7 @@ class Pricing:
             np.empty(keep),
             np.empty((keep, d)),
             np.empty(keep),
+            current().flag,
         )
 
     def price_by_cells(
@@ -135,6 +137,7 @@ class Pricing:
             np.empty(keep),
             np.empty((keep, d)),
             np.empty(keep),
+            current().flag,
         )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from unittest import mock
 
@@ -20,6 +20,7 @@ from certmix.engines import engine, why_not
 from certmix.errors import InfeasibleError
 from certmix.ledger import Ledger
 from certmix.options import BRANCHING, LOGARITHMS, USED_BY, Options
+from certmix.presolve.first_bound import first_bound
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem, is_feasible
 from certmix.search.bounds import pricer
@@ -35,7 +36,7 @@ from certmix.search.frontier import OPEN_BYTES
 from certmix.search.loop import search
 from certmix.search.stopping import stop_reason
 from certmix.solving import solve
-from certmix.status import Termination, decide
+from certmix.status import Status, Termination, decide
 from claims import Claim, Truth
 
 GAPS = (1e-9, 1e-6, 1e-4, 1e-2, 0.2)
@@ -281,6 +282,26 @@ def _dual_loop(name: str, often: float, cells_from: int) -> Way:
     return Way(name, often, run, lambda _, truth: not truth.infeasible)
 
 
+def _first_bound(draw: Draw) -> Claim:
+    """The bound that is there before any work."""
+    options, bound = draw.options(), first_bound(reduce(draw.problem))
+    if np.all(draw.problem.covariance.half_log_det >= 0) and np.all(draw.problem.prior.alpha >= 1):
+        assert bound >= 0.0, f"no term is negative, but the first bound is {bound}"
+    return Claim("first bound", math.inf, bound, None, Status.UNKNOWN, Termination.TIME, (), options, 0.0)
+
+
+def _stopped(draw: Draw) -> Claim:
+    """An engine that is told to stop at any moment, from before its first step to after its last."""
+    able = [
+        name
+        for name in ("interval", "dual", "sdp", "bnb", "dynamic")
+        if _taken_by(name)(draw.problem, draw.truth)
+    ]
+    options = replace(draw.options(start=draw.start()), time_limit=float(10 ** draw.rng.uniform(-5, -1)))
+    with mock.patch.object(pricer, "CELLS_FROM", 1 if draw.chance(0.3) else pricer.CELLS_FROM):
+        return by_engine(draw.problem, str(draw.rng.choice(able)), options)
+
+
 def _always(problem: Problem, truth: Truth) -> bool:
     return True
 
@@ -314,6 +335,8 @@ WAYS = (
     # With so little room for open nodes, the loop dives most of the time.
     _loop("interval loop, diving", 0.1, interval_bound, _always, open_bytes=1500),
     _loop("sdp loop, diving", 0.05, forgetful_semidefinite_bound, _taken_by("sdp"), open_bytes=1500),
+    Way("first bound", 1.0, _first_bound, _always),
+    Way("stopped", 0.2, _stopped, _always),
 )
 NAMES = tuple(way.name for way in WAYS)
 

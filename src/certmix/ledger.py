@@ -2,14 +2,16 @@
 
 Whatever an engine finds or proves goes through here: a clustering is checked against every constraint and scored by
 the one evaluator before it counts, and the bound never falls. An interrupted run loses nothing, because what it had is
-here.
+here. Once the flag is up (:mod:`certmix.stopping`) no bound is taken: whoever computed it may have been cut short.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +21,9 @@ from certmix.errors import InfeasibleError
 from certmix.observers.base import Observer, Progress
 from certmix.problem import Point, Problem, is_feasible
 from certmix.status import Tolerances
+from certmix.stopping import Stop, current
+
+BEAT = 0.5  # seconds between two looks at whether observers were told
 
 
 @dataclass(frozen=True)
@@ -31,10 +36,17 @@ class TracePoint:
 
 
 class Ledger:
-    """Incumbent, lower bound and their history for one run."""
+    """Incumbent, lower bound and their history for one run; it may be told by several threads."""
 
-    def __init__(self, problem: Problem, tolerances: Tolerances, observers: Sequence[Observer] = ()) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        tolerances: Tolerances,
+        observers: Sequence[Observer] = (),
+        stop: Stop | None = None,
+    ) -> None:
         self.problem = problem
+        self.stop = stop or current()
         self.tolerances = tolerances
         self.observers = tuple(observers)
         self.incumbent: Point | None = None
@@ -45,8 +57,11 @@ class Ledger:
         self.nodes = 0
         self.open_nodes = 0
         self.trace: list[TracePoint] = []
+        self.phase = ""  # what is being done, in words
         self._start = time.perf_counter()
         self._told = 0.0
+        self._telling = threading.RLock()
+        self.sealed = False
 
     @property
     def seconds(self) -> float:
@@ -75,38 +90,76 @@ class Ledger:
             point = self.problem.objective.best(labels)
         except InfeasibleError:
             return False
-        if not math.isfinite(point.value) or point.value >= self.upper:
-            return False
-        self.incumbent = Point(labels.copy(), point.means, point.weights, point.value)
-        self.source = source
-        self._record(source)
+        with self._telling:
+            if self.sealed or not math.isfinite(point.value) or point.value >= self.upper:
+                return False
+            self.incumbent = Point(labels.copy(), point.means, point.weights, point.value)
+            self.source = source
+            self._record(source)
         return True
 
-    def raise_bound(self, bound: float) -> None:
-        """Record a proved lower bound on the optimum; a weaker one than the present changes nothing."""
+    def raise_bound(self, bound: float, *, whole: bool = False) -> None:
+        """Record a proved lower bound on the optimum; a weaker one than the present changes nothing.
+
+        ``whole`` says that nothing it was computed by looks at the flag: then it counts even when that is up.
+        """
         if math.isnan(bound):
             raise AssertionError("a bound is not a number")
-        bound = min(bound, self.upper)  # the optimum is at most the incumbent, whatever the leaves say
-        if bound > self.bound:
-            self.bound = bound
-            self._record("")
+        with self._telling:
+            if self.sealed or (self.stop.raised and not whole):
+                return
+            bound = min(bound, self.upper)  # the optimum is at most the incumbent, whatever the leaves say
+            if bound > self.bound:
+                self.bound = bound
+                self._record("")
 
     def message(self, text: str) -> None:
         """Tell the observers something in words."""
-        for observer in self.observers:
-            observer.message(text)
+        with self._telling:
+            for observer in self._listening:
+                observer.message(text)
 
     def progress(self, source: str = "") -> None:
         """Tell the observers how things stand."""
-        self._told = self.seconds
-        state = Progress(self.seconds, self.nodes, self.open_nodes, self.upper, self.bound, source)
-        for observer in self.observers:
-            observer.progressed(state)
+        with self._telling:
+            self._told = self.seconds
+            state = Progress(
+                self.seconds, self.nodes, self.open_nodes, self.upper, self.bound, source, self.phase
+            )
+            for observer in self._listening:
+                observer.progressed(state)
 
     def tick(self) -> None:
         """Tell the observers how things stand if they have not been told for a second."""
         if self.seconds - self._told > 1.0:
             self.progress()
+
+    @contextmanager
+    def beating(self) -> Iterator[None]:
+        """Within the block the observers hear every second how things stand, even while a kernel is busy."""
+        ended = threading.Event()
+
+        def beat() -> None:
+            while not ended.wait(BEAT):
+                self.tick()
+
+        threading.Thread(target=beat, name="certmix log", daemon=True).start()
+        try:
+            yield
+        finally:
+            ended.set()
+
+    def seal(self) -> None:
+        """Take nothing more from whoever has not heard that the run is over, and tell the observers nothing more."""
+        # An observer may be writing; a run that is late does not wait for it for long.
+        held = self._telling.acquire(timeout=BEAT)
+        self.sealed = True
+        if held:
+            self._telling.release()
+
+    @property
+    def _listening(self) -> tuple[Observer, ...]:
+        return () if self.sealed else self.observers
 
     def _record(self, source: str) -> None:
         self.trace.append(TracePoint(self.seconds, self.upper, self.bound))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from certmix import memory
@@ -20,9 +22,9 @@ from certmix.presolve.feasibility import check_feasible
 from certmix.problem import Problem, is_feasible
 from certmix.result import Result, build_result
 from certmix.status import Termination
+from certmix.stopping import Abandoned, Stop, attend
 
-# A certificate may take as long as the run was allowed to, but at least so long.
-LEAST_SECONDS = 10.0
+CERTIFICATE_SHARE = 0.2  # of the time limit is kept for a certificate that is asked for
 
 
 def solve(
@@ -58,7 +60,8 @@ def solve(
     gap, absolute_gap : float
         Stop when the relative gap ``(UB - LB) / max(1, |UB|)`` or the absolute gap in nats is reached.
     time_limit : float, optional
-        Seconds; a limited run returns the best clustering and bound it had.
+        Seconds; a limited run returns the best clustering and bound it had, within a second (or a twentieth of the
+        limit) after it.
     node_limit : int, optional
     memory_limit : int or str, optional
         Bytes of resident memory, or a text like ``4G``; a run that comes to it returns the best clustering and bound it
@@ -81,8 +84,8 @@ def solve(
         Whether ``minlp`` and ``miqp`` begin with hard EM's clustering.
     certificate : bool
         Whether to make a certificate that :func:`certmix.verify` can check: ``result.certificate``. It takes about as
-        long as the run, and with a time limit no longer than that (or ten seconds). Where none can be made, it is
-        None and the log says why.
+        long as the run. It counts against the time limit: the search has four fifths of that, the certificate what is
+        then left. Where none can be made, it is None and the log says why.
     verbose : bool
         Write a log to standard error.
     observers : sequence of Observer
@@ -128,7 +131,7 @@ def solve(
         from certmix.observers.log import PlainLog
 
         observers = (*observers, PlainLog())
-    ledger = Ledger(problem, options.tolerances, observers)
+    ledger = Ledger(problem, options.tolerances, observers, Stop())
     chosen, reason = choose(problem, options) if engine == "auto" else (engine, "")
     runner = find_engine(chosen)
     refuse_unused(chosen, specific, automatic=engine == "auto")
@@ -147,56 +150,82 @@ def _run(
         observer.started(problem, runner.name, ledger)
     for text in first_words:
         ledger.message(text)
-    message = ""
-    try:
-        with raising():
-            check_feasible(problem)
-            if options.start is not None:
-                _offer_start(problem, ledger, options.start)
-            with announced(ledger.message):
-                outcome = runner.run(problem, ledger, options)
-    except InfeasibleError as error:
-        outcome, message = Outcome(Termination.EXHAUSTED, infeasible=True), str(error)
-    except KeyboardInterrupt:
-        outcome = Outcome(Termination.INTERRUPTED, certificate=ledger.certificate)
-    except MemoryError as error:
-        outcome, message = Outcome(Termination.MEMORY, certificate=ledger.certificate), _in_words(error)
-        ledger.message(f"stopped: {message}")
-    result = build_result(
-        problem,
-        ledger,
-        engine=runner.name,
-        termination=outcome.termination,
-        infeasible=outcome.infeasible,
-        certificate_level=outcome.certificate,
-        message=message,
-    )
-    if options.certificate:
-        result = _with_certificate(problem, result, ledger, options)
+    with ledger.beating(), announced(ledger.message):
+        outcome, message = _attended(problem, runner, ledger, options)
+        result = build_result(
+            problem,
+            ledger,
+            engine=runner.name,
+            termination=outcome.termination,
+            infeasible=outcome.infeasible,
+            certificate_level=outcome.certificate,
+            message=message,
+        )
+        if options.certificate and result.termination not in (Termination.INTERRUPTED, Termination.MEMORY):
+            result = _with_certificate(problem, result, ledger, options)
+    ledger.seal()
     for observer in ledger.observers:
         observer.finished(result)
     return result
 
 
-def _in_words(error: MemoryError) -> str:
-    return str(error) or "the system has no more memory to give"
+def _attended(problem: Problem, runner: Engine, ledger: Ledger, options: Options) -> tuple[Outcome, str]:
+    """How the engine's run ended, and what there is to say about it."""
+    stop = ledger.stop
+    if options.certificate and options.time_limit is not None:
+        options = replace(options, time_limit=(1.0 - CERTIFICATE_SHARE) * options.time_limit)
+    limit = math.inf if options.time_limit is None else options.time_limit
+    stop.lower(limit - ledger.seconds)
+
+    def run() -> Outcome:
+        ledger.phase = "looking at the constraints"
+        check_feasible(problem)
+        if options.start is not None:
+            _offer_start(problem, ledger, options.start)
+        return runner.run(problem, ledger, options)
+
+    try:
+        with raising():
+            outcome = attend(run, stop, limit)
+    except InfeasibleError as error:
+        return Outcome(Termination.EXHAUSTED, infeasible=True), str(error)
+    except MemoryError as error:
+        message = str(error) or "the system has no more memory to give"
+        ledger.message(f"stopped: {message}")
+        return Outcome(Termination.MEMORY, certificate=ledger.certificate), message
+    except KeyboardInterrupt:
+        stop.hoist(Termination.INTERRUPTED)
+    except Abandoned:
+        ledger.seal()
+    else:
+        if stop.reason is None:
+            return outcome, ""
+    # The flag is up: what the engine says of its end may be the word of a kernel that was cut short.
+    assert stop.reason is not None
+    termination = Termination.GAP if ledger.closed else stop.reason
+    return Outcome(termination, certificate=ledger.certificate if runner.certified else "none"), ""
 
 
 def _with_certificate(problem: Problem, result: Result, ledger: Ledger, options: Options) -> Result:
-    """The result with a certificate, if one can be made; nothing else of it changes."""
+    """The result with a certificate, if one can be made in the time that is left; nothing else of it changes."""
     from certmix.certificate.prove import Unproved, make
 
-    if result.termination in (Termination.INTERRUPTED, Termination.MEMORY):
-        return result
     start = ledger.seconds
+    limit = math.inf if options.time_limit is None else options.time_limit
+    left = limit - start
+    ledger.phase = "making the certificate"
     try:
-        limit = None if options.time_limit is None else max(LEAST_SECONDS, options.time_limit)
+        if ledger.sealed:  # somebody is still at work, perhaps on the record
+            raise Unproved("the run had to be cut short")
+        ledger.stop.lower(left)
+        seconds = left if math.isfinite(left) else None
+        work = partial(make, problem, result, ledger.record, time_limit=seconds, threads=options.n_threads)
         with raising():
-            found = make(problem, result, ledger.record, time_limit=limit, threads=options.n_threads)
+            found = attend(work, ledger.stop, limit)
     except Unproved as reason:
         ledger.message(f"no certificate: {reason}")
-    except KeyboardInterrupt:
-        ledger.message("no certificate: interrupted while it was made")
+    except (KeyboardInterrupt, Abandoned):
+        ledger.message(f"no certificate: {ledger.stop.reason or 'interrupted'} while it was made")
     except (ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError) as error:
         # What was found and proved stands, whatever happens to the record of it.
         ledger.message(f"no certificate: {type(error).__name__}: {error}")

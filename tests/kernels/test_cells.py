@@ -7,6 +7,7 @@ import pytest
 
 from certmix.kernels.cells import build_tree, cell_costs, price_cells
 from certmix.kernels.pricing import price
+from certmix.stopping import current
 
 
 def entropy(n: int) -> np.ndarray:
@@ -53,7 +54,7 @@ def test_bound_is_below_every_set(seed):
     sums = 0.0, np.zeros(d), 0.0
     bound, best, _, complete = price_cells(
         build_tree(points, weight), points, weight, cost, gamma, prior, lo, hi, table, True, *sums,
-        low, high, low, high, threshold, start, 1e-6, 100_000, *found,
+        low, high, low, high, threshold, start, 1e-6, 100_000, *found, current().flag,
     )  # fmt: skip
     assert bound <= truth + 1e-9
     assert best >= truth - 1e-9
@@ -76,11 +77,11 @@ def test_agrees_with_plain_pricing(seed):
     found = np.empty(8), np.empty((8, 2)), np.empty(8)
     by_cells = price_cells(
         build_tree(points, weight), points, weight, -multipliers, zero, zero, lo, hi, table, True, 0.0, zero, 0.0,
-        1.0, float(n), 1.0, float(n), np.inf, np.inf, 1e-4, 100_000, *found,
+        1.0, float(n), 1.0, float(n), np.inf, np.inf, 1e-4, 100_000, *found, current().flag,
     )  # fmt: skip
     plain = price(
         points, weight, -multipliers, zero, zero, lo, hi, table, True, np.zeros(n, dtype=np.int64), 1.0, float(n),
-        1.0, float(n), np.ones(n, dtype=bool), np.full(n, -1), np.inf, 1e-4, 100_000, np.inf, *found,
+        1.0, float(n), np.ones(n, dtype=bool), np.full(n, -1), np.inf, 1e-4, 100_000, np.inf, *found, current().flag,
     )  # fmt: skip
     assert plain[3]
     assert by_cells[0] == pytest.approx(

@@ -30,6 +30,7 @@ from certmix.local.assignment import satisfies
 from certmix.local.moves import LocalSearch
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem
+from certmix.stopping import current
 from random_instances import random_problem
 
 Feasible = tuple[Instance, LocalSearch, np.ndarray, np.random.Generator]
@@ -342,7 +343,7 @@ def test_balanced_assignment_is_a_minimum_cost_flow() -> None:
         if trial % 3 == 0:
             costs = np.round(costs)  # ties
         sizes = np.bincount(rng.integers(0, K, n), minlength=K)
-        labels, met, _ = balanced_assignment(costs, sizes, sizes)
+        labels, met, _ = balanced_assignment(costs, sizes, sizes, current().flag)
         columns = np.repeat(costs, sizes, axis=1)
         rows, chosen = linear_sum_assignment(columns)
         assert met
@@ -350,7 +351,7 @@ def test_balanced_assignment_is_a_minimum_cost_flow() -> None:
         assert costs[np.arange(n), labels].sum() == pytest.approx(columns[rows, chosen].sum(), abs=1e-9)
 
         lower, upper = np.maximum(sizes - 2, 0), sizes + 2
-        labels, met, price = balanced_assignment(costs, lower, upper)
+        labels, met, price = balanced_assignment(costs, lower, upper, current().flag)
         got = np.bincount(labels, minlength=K)
         assert met
         assert np.all((got >= lower) & (got <= upper))
@@ -363,5 +364,5 @@ def test_balanced_assignment_is_a_minimum_cost_flow() -> None:
 def test_balanced_assignment_without_a_solution_says_so() -> None:
     """Forbidden components may leave too few groups for a lower limit."""
     costs = np.array([[0.0, np.inf], [0.0, np.inf], [0.0, 1.0]])
-    assert not balanced_assignment(costs, np.array([0, 2]), np.array([3, 3]))[1]
-    assert balanced_assignment(costs, np.array([0, 1]), np.array([3, 3]))[1]
+    assert not balanced_assignment(costs, np.array([0, 2]), np.array([3, 3]), current().flag)[1]
+    assert balanced_assignment(costs, np.array([0, 1]), np.array([3, 3]), current().flag)[1]

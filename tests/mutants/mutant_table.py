@@ -13,6 +13,8 @@ SPLIT = ("sdp loop, split",)
 PRICING = ("tests/kernels/test_pricing.py",)
 CELLS = ("tests/kernels/test_cell_pricing.py",)
 CLUMPS = ("tests/kernels/test_cell_clumps.py",)
+FIRST = ("first bound",)
+STOPPING = ("tests/test_stopping.py",)
 ACCOUNT = ("tests/search/test_account.py",)
 NODES = ("tests/kernels/test_interval.py",)
 INCUMBENT = ("tests/verify/test_incumbent.py",)
@@ -359,6 +361,64 @@ MUTANTS = (
         "if False:",
         BNB,
         fast=True,
+    ),
+    Mutant(
+        "bounds after the flag",
+        "A bound of a kernel that was cut short counts.",
+        "ledger.py",
+        "if self.sealed or (self.stop.raised and not whole):",
+        "if self.sealed:",
+        STOPPING,
+    ),
+    Mutant(
+        "the last word of a stopped engine",
+        "An engine whose kernels were cut short is believed when it says that nothing is feasible.",
+        "solving.py",
+        "if stop.reason is None:",
+        "if True:",
+        STOPPING,
+    ),
+    # -- the first bound ---------------------------------------------------------------------------------------
+    Mutant(
+        "spread with one cluster too few",
+        "Of the nearest neighbours in a set one less is left out than there are components.",
+        "presolve/first_bound.py",
+        "nearest[:, : s - K]",
+        "nearest[:, : s - K + 1]",
+        FIRST,
+        fast=True,
+    ),
+    Mutant(
+        "spread of the heaviest",
+        "A set of groups counts with the weight of its heaviest one.",
+        "presolve/first_bound.py",
+        "reshape(-1, s).min(axis=1)",
+        "reshape(-1, s).max(axis=1)",
+        FIRST,
+    ),
+    Mutant(
+        "spread in the first coordinates",
+        "With one covariance per component only the first one's distances are looked at.",
+        "presolve/first_bound.py",
+        "for points in instance.points:",
+        "for points in instance.points[:1]:",
+        ("tests/presolve/test_first_bound.py",),
+    ),
+    Mutant(
+        "sizes beyond the limits",
+        "The least entropy is looked for among the sizes that the limits allow but for the smallest.",
+        "presolve/first_bound.py",
+        "sizes = np.arange(instance.size_lower[k], min",
+        "sizes = np.arange(instance.size_lower[k] + 1, min",
+        FIRST,
+    ),
+    Mutant(
+        "boxes of forbidden components",
+        "A group is charged the distance to the farthest box instead of the nearest.",
+        "presolve/first_bound.py",
+        "np.minimum(least, cost), least)",
+        "cost, least)",
+        FIRST,
     ),
     Mutant(
         "falling bound",

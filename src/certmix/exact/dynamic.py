@@ -31,6 +31,8 @@ from certmix import memory
 from certmix.engines import Outcome
 from certmix.ledger import Ledger
 from certmix.options import Options
+from certmix.presolve.first_bound import first_bound
+from certmix.presolve.instance import reduce
 from certmix.presolve.tables import entropy_tables
 from certmix.problem import Problem, interchangeable
 from certmix.problem.features import Feature
@@ -72,6 +74,8 @@ class DynamicProgramming:
         return None
 
     def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
+        ledger.raise_bound(first_bound(reduce(problem)), whole=True)
+        ledger.phase = "dynamic programming"
         programme = _Programme.of(problem)
         labels = np.empty(problem.n_samples, dtype=np.int64)
         labels[programme.order] = np.arange(problem.n_samples) * problem.n_components // problem.n_samples
@@ -81,7 +85,7 @@ class DynamicProgramming:
                 ledger.nodes += 1
                 ledger.progress()
                 if options.time_left(ledger.seconds) <= 0:
-                    return Outcome(Termination.TIME, certificate="none")
+                    return Outcome(Termination.TIME)
         if math.isinf(programme.value):
             return Outcome(Termination.EXHAUSTED, infeasible=True)
         ledger.offer(programme.labels(), "dynamic programming")

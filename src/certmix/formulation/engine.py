@@ -15,9 +15,10 @@ from certmix.ledger import Ledger
 from certmix.local.hard_em import hard_em
 from certmix.options import Options
 from certmix.presolve.feasibility import find_feasible
-from certmix.presolve.instance import Instance, reduce
+from certmix.presolve.instance import Instance
 from certmix.problem import Problem, is_feasible
 from certmix.problem.features import EVERY_FEATURE
+from certmix.search.engines import reduced
 from certmix.status import Termination
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class _ModelEngine:
     def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
         backend = solver(options.solver, self.name)
         ledger.certificate = f"attested by {backend.title}"
-        instance = reduce(problem)
+        instance = reduced(problem, ledger)
         if instance.groups.contradiction:
             return Outcome(Termination.EXHAUSTED, infeasible=True, certificate="computed")
         run = _Run(instance, ledger, options, backend)
@@ -159,6 +160,7 @@ class _Run:
             f"({len(formulation.assign):,} of them assignments), {model.nconstraints():,} constraints"
         )
         if self.options.warm_start:
+            self.ledger.phase = "hard EM"
             left = self.options.time_left(self.ledger.seconds)
             hard_em(
                 self.instance,
@@ -174,6 +176,7 @@ class _Run:
         ledger, options = self.ledger, self.options
         self._last = None
         self._formulation = formulation
+        ledger.phase = self.backend.title
         nodes = None if options.node_limit is None else options.node_limit - self._nodes
         left = options.time_left(ledger.seconds)
         if left <= 0:

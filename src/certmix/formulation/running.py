@@ -5,10 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from certmix.stopping import current
+
 
 def run_interruptible(run: Callable[[], object], interrupt: Callable[[], object]) -> None:
-    """Run a solver in a thread of its own, so that Ctrl-C reaches us at once and the solver can end its step."""
+    """Run a solver in a thread of its own, so that it can be told to end its step when the run's flag is raised."""
     failure: list[BaseException] = []
+    stop = current()
 
     def work() -> None:
         try:
@@ -22,6 +25,8 @@ def run_interruptible(run: Callable[[], object], interrupt: Callable[[], object]
     while thread.is_alive():
         try:
             thread.join(0.2)
+            if stop.raised:
+                interrupt()
         except KeyboardInterrupt as error:
             interrupted = error
             interrupt()

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from certmix.presolve.instance import Instance
+from certmix.stopping import current
 
 
 class Arrays(NamedTuple):
@@ -39,6 +40,7 @@ class Arrays(NamedTuple):
     classes: np.ndarray  # (K,)
     axis: int  # interchangeable components are ordered along this coordinate
     largest: float  # largest absolute coordinate
+    stop: np.ndarray  # (1,) byte: when it is set, kernels return with what they have (certmix.stopping)
 
 
 def instance_arrays(instance: Instance) -> Arrays:
@@ -104,4 +106,5 @@ def instance_arrays(instance: Instance) -> Arrays:
         classes=np.array(instance.classes),
         axis=int(np.argmax(spread)),
         largest=float(max(finite)),
+        stop=current().flag,
     )

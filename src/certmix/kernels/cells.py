@@ -158,6 +158,7 @@ def price_cells(
     found_value,
     found_mean,
     found_slope,
+    stop,
 ):
     """Lower bound on the smallest reduced cost over sets of groups; ``(bound, best value, nodes, complete)``.
 
@@ -266,7 +267,7 @@ def price_cells(
         if bound >= cut:
             leaf_bound = min(leaf_bound, bound)
             continue
-        if nodes >= node_limit:
+        if nodes >= node_limit or stop[0]:
             complete = False
             leaf_bound = min(leaf_bound, bound)
             continue

@@ -42,6 +42,7 @@ class Model(NamedTuple):
     penalty: float  # price of a centre outside the box; 1 where the mean may be clipped
     plain: bool  # neither prior nor box on the means
     coupled: bool  # conflicts, implications or counts
+    stop: np.ndarray  # (1,) byte: when it is set, local search ends where it is (certmix.stopping)
 
 
 class State(NamedTuple):

@@ -26,13 +26,16 @@ _IMPORT = re.compile(r"^from certmix\.kernels\.(\w+) import", re.MULTILINE)
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """``numba.njit(cache=True, **options)`` with the cache described above."""
+    """``numba.njit(cache=True, nogil=True, **options)`` with the cache described above.
+
+    No kernel holds the interpreter's lock: signals, the clock and the log are heard while it works.
+    """
 
     def decorate(function: Callable[..., Any]) -> Any:
         before = config.CACHE_DIR
         config.CACHE_DIR = _directory(function.__module__.rpartition(".")[2]) or before
         try:
-            return numba.njit(cache=True, **options)(function)
+            return numba.njit(cache=True, **{"nogil": True, **options})(function)
         finally:
             config.CACHE_DIR = before
 

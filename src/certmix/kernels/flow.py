@@ -8,7 +8,7 @@ from certmix.kernels.compiled import njit
 
 
 @njit(nogil=True)
-def balanced_assignment(costs, lower, upper):
+def balanced_assignment(costs, lower, upper, stop):
     """Labels that minimise ``sum_g costs[g, label_g]`` with between lower_k and upper_k groups in k.
 
     Successive shortest paths: start with every group in its cheapest component, which has no negative
@@ -17,9 +17,9 @@ def balanced_assignment(costs, lower, upper):
     k]`` over the groups g in k. These minima are kept by blocks of about ``sqrt(N)`` groups, so that a path
     costs ``O(K sqrt(N) + K^3)``. Forbidden components cost infinity.
 
-    Returns the labels, whether the limits could be met, and prices ``v``: every group sits where ``costs -
-    v`` is least, ``v_k <= 0`` where the lower limit does not bind and ``v_k >= 0`` where the upper one does
-    not.
+    Returns the labels, whether the limits were met (no, when ``stop[0]`` was set meanwhile), and prices ``v``: every
+    group sits where ``costs - v`` is least, ``v_k <= 0`` where the lower limit does not bind and ``v_k >= 0`` where the
+    upper one does not.
     """
     N, K = costs.shape
     label = np.empty(N, dtype=np.int64)
@@ -50,6 +50,8 @@ def balanced_assignment(costs, lower, upper):
                 under = k
         if over < 0 and under < 0:
             return label, True, _prices(step, size, lower, upper)
+        if stop[0]:
+            break
         distance[:] = np.inf
         previous[:] = -1
         if over >= 0:

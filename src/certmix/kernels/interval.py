@@ -346,6 +346,9 @@ def explore_batch(
     K, d = lo.shape[1], lo.shape[2]
     share = np.empty((K, d + 1))
     for i in range(first, last):
+        if arrays.stop[0]:
+            state[i] = OPEN
+            continue
         mine = groups[start[i] : start[i] + left[i]]
         rest = Rest(mine, left[i : i + 1], weight[i], points[i], cost[i])
         s, f, t, w, x, v = explore_node(

@@ -158,6 +158,8 @@ def reassign(model, state, mean, price):
 def lloyd(model, state, mean, price, passes):
     """Classification EM from the state's labels; returns the number of passes used."""
     for step in range(passes):
+        if model.stop[0]:
+            break
         accumulate(model, state.label, state.size, state.centre, state.tally)
         parameters(model, state.size, state.centre, mean, price)
         if reassign(model, state, mean, price) == 0:
@@ -176,6 +178,8 @@ def hartigan(model, state, sweeps):
     own = points.shape[0] > 1
     moves = 0
     for _ in range(sweeps):
+        if model.stop[0]:
+            break
         accumulate(model, label, size, centre, state.tally)  # running statistics drift
         changed = 0
         for g in range(weight.shape[0]):
@@ -342,6 +346,8 @@ def chains(model, state, size, centre):
     for g in range(model.weight.shape[0]):
         if model.single[g]:
             continue
+        if model.stop[0]:
+            break
         for target in range(K):
             if target != state.label[g] and model.allowed[g, target]:
                 count = along(state, g, target, 0)
@@ -357,6 +363,8 @@ def pairs(model, state, size, centre):
     K = state.size.shape[0]
     moves = 0
     for g in range(N):
+        if model.stop[0]:
+            break
         for target in range(K):
             if not model.allowed[g, target]:
                 continue

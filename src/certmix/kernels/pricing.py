@@ -54,6 +54,7 @@ def price(
     found_value,
     found_mean,
     found_slope,
+    stop,
 ):
     """Lower bound on the smallest reduced cost over admissible sets; ``(bound, best value seen, nodes, complete)``.
 
@@ -180,7 +181,7 @@ def price(
         if parent_bound >= cut:
             leaf_bound = min(leaf_bound, parent_bound)
             continue
-        if nodes >= node_limit:
+        if nodes >= node_limit or stop[0]:
             complete = False
             leaf_bound = min(leaf_bound, parent_bound)
             continue

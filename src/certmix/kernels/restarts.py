@@ -242,6 +242,8 @@ def settle(model, state, mean, price, deep, limit):
     centre = np.empty((K, d))
     lloyd(model, state, mean, price, 100)
     for _ in range(100):
+        if model.stop[0]:
+            break
         hartigan(model, state, 200)
         accumulate(model, state.label, state.size, state.centre, state.tally)
         moves = 0
@@ -250,7 +252,7 @@ def settle(model, state, mean, price, deep, limit):
         if moves == 0:
             for k in range(K):
                 for other in range(k):
-                    if deep or blocked(model, state, k, other):
+                    if (deep or blocked(model, state, k, other)) and not model.stop[0]:
                         moves += swaps(model, state, mean, price, size, centre, k, other, limit)
         if moves == 0 and deep and N * (K - 1) <= PAIR_LIMIT:
             moves += pairs(model, state, size, centre)
@@ -289,7 +291,7 @@ def explore(model, state, rng, mean, price, kind, patience, limit, trials, failu
         constrained = constrained or model.limits[1, k] < model.entropy.shape[1] - 1
     for _ in range(trials):
         deep = failures[0] >= patience  # one thorough look at the end; what it finds is worth another round
-        if K == 1:
+        if K == 1 or model.stop[0]:
             failures[0] = -1
             break
         if not deep:

@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from certmix.local.programs import Program, special_groups
 from certmix.presolve.instance import Instance
 from certmix.problem.rules import ALL
+from certmix.stopping import current
 
 # Below this many groups the integer program is small enough as it is.
 _SMALL = 3000
@@ -50,6 +51,7 @@ class Assigner:
     def __init__(self, instance: Instance, *, time_limit: float | None = None) -> None:
         self.instance = instance
         self.time_limit = time_limit
+        self.stop = current()
         self.sets = _connected_sets(instance)
         self.programs: dict[int, Program] = {}
         self.special = special_groups(instance)
@@ -86,7 +88,7 @@ class Assigner:
         from certmix.kernels.flow import balanced_assignment
 
         lower, upper = -(-self.instance.size_lower // self.unit), self.instance.size_upper // self.unit
-        labels, met, _ = balanced_assignment(np.ascontiguousarray(costs), lower, upper)
+        labels, met, _ = balanced_assignment(np.ascontiguousarray(costs), lower, upper, self.stop.flag)
         return np.asarray(labels) if met else None
 
     def _mixed(self, costs: np.ndarray) -> np.ndarray | None:
@@ -150,7 +152,7 @@ class Assigner:
                 break
             least = np.maximum(instance.size_lower - used, 0)
             part, met, price = balanced_assignment(
-                np.ascontiguousarray(costs[ordinary]), least, instance.size_upper - used
+                np.ascontiguousarray(costs[ordinary]), least, instance.size_upper - used, self.stop.flag
             )
             if not met:
                 break

@@ -15,6 +15,7 @@ from scipy.sparse import csr_matrix
 from scipy.special import ndtr
 
 from certmix.interruption import noted
+from certmix.stopping import current, obey
 
 # Breakpoints of the piecewise-linear normal distribution function; two more lie beyond every sample.
 _INNER = np.array([0.8788, 1.2424, 1.6667, 2.1515, 3.0])
@@ -332,8 +333,7 @@ def _solve(
     solver = highspy.Highs()
     for option, value in (("output_flag", False), ("threads", 1), ("random_seed", 0)):
         solver.setOptionValue(option, value)
-    if math.isfinite(time_limit):
-        solver.setOptionValue("time_limit", max(0.01, float(time_limit)))
+    obey(solver, time_limit)
     if solver.passModel(model) == highspy.HighsStatus.kError:
         return None
     if integer is None:
@@ -344,8 +344,9 @@ def _solve(
             solution.col_value = start.tolist()
             solver.setSolution(solution)
         # HiGHS stays in this thread. In another one its own threads can outlive it, and abort the program at its end.
+        stop = current()
         with noted() as signals:
-            solver.cbMipInterrupt += lambda event: event.interrupt() if signals else None
+            solver.cbMipInterrupt += lambda event: event.interrupt() if signals or stop.raised else None
             solver.run()
         if signals:
             raise KeyboardInterrupt

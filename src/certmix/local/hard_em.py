@@ -23,6 +23,7 @@ from certmix.local.assignment import satisfies
 from certmix.local.moves import LocalSearch, binding
 from certmix.local.subsample import sampled_model
 from certmix.presolve.instance import Instance
+from certmix.stopping import current
 
 # Above this many groups the restarts run on a sample of them.
 LARGE = 10_000
@@ -137,6 +138,7 @@ class _Run:
         self.heartbeat = heartbeat
         self.rng = np.array([np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]], dtype=np.uint64)
         self.deadline = np.inf if time_limit is None else time.perf_counter() + time_limit
+        self.stop = current()
         self.labels: np.ndarray | None = None
         self.cost = np.inf
         self.value = np.inf
@@ -146,7 +148,7 @@ class _Run:
     @property
     def late(self) -> bool:
         memory.check()
-        return time.perf_counter() > self.deadline
+        return time.perf_counter() > self.deadline or self.stop.raised
 
     def take_start(self, labels: np.ndarray) -> None:
         labels = self.instance.problem.objective.checked_labels(labels)

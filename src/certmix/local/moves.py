@@ -23,6 +23,7 @@ from certmix.local.assignment import Assigner, satisfies
 from certmix.presolve.instance import Instance
 from certmix.presolve.tables import entropy_tables
 from certmix.problem.objective import water_fill
+from certmix.stopping import current
 
 # How dear a centre outside its box is when the mean must be the cluster's mean (then the box is a hard
 # constraint).
@@ -229,6 +230,7 @@ def search_model(instance: Instance) -> Model:
         penalty=_TIED_PENALTY if tied else 1.0,
         plain=not (boxed or bool(np.any(instance.prior_weight))),
         coupled=instance.coupled,
+        stop=current().flag,
     )
 
 

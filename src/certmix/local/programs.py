@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from certmix.presolve.instance import Instance
 from certmix.problem.rules import ALL
+from certmix.stopping import obey
 
 
 class Program:
@@ -156,9 +159,8 @@ class Program:
         solver.setOptionValue("output_flag", False)
         solver.setOptionValue("mip_rel_gap", 0.0)
         solver.setOptionValue("mip_abs_gap", 1e-9)
-        if time_limit is not None:
-            solver.setOptionValue("time_limit", float(time_limit))
         solver.passModel(model)
+        obey(solver, math.inf if time_limit is None else time_limit)
         solver.run()
         done = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
         if (

@@ -61,6 +61,7 @@ def sampled_model(model: Model, rng: np.ndarray, count: int) -> Sampled:
         rows=np.zeros((0, 3), dtype=np.int64),
         single=np.ones(len(rows), dtype=np.bool_),
         coupled=False,
+        stop=model.stop,
     )
     state = State(
         label=start.copy(),

@@ -22,10 +22,12 @@ class Progress:
     bound: float
     source: str = ""
     """Where a new incumbent came from; empty when there is none."""
+    phase: str = ""
+    """What is being done, in words."""
 
 
 class Observer(Protocol):
-    """Every method may do nothing."""
+    """Every method may do nothing. They are called by one thread at a time, but not always by the same."""
 
     def started(self, problem: Problem, engine: str, ledger: Ledger) -> None: ...
 

@@ -78,7 +78,7 @@ class LiveLine:
         # What matters most comes first: a narrow terminal cuts the end off.
         return Text(
             f"{elapsed}  gap {share(gap)}  incumbent {value(p.incumbent, 8)}  bound {value(p.bound, 8)}  "
-            f"nodes {p.nodes}  open {p.open_nodes}",
+            f"nodes {p.nodes}  open {p.open_nodes}  {p.phase}",
             no_wrap=True,
             overflow="ellipsis",
         )

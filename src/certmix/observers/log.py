@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from certmix.problem import Problem
     from certmix.result import Result
 
-# After so many lines the time between them doubles: a run of any length has a log that can be read.
-_LINES_A_PACE = 20
+# After so many lines there is one every so many seconds: often enough to see that a run is alive.
+_EAGER_LINES = 20
+_LONGEST_PACE = 4.0
 
 
 class PlainLog:
@@ -48,7 +49,7 @@ class PlainLog:
         if self._pending is not None and not progress.source:
             progress = replace(progress, source=self._pending.source)  # an incumbent not yet reported
         self._pending = progress
-        pace = self._every * 2 ** (self._lines // _LINES_A_PACE)
+        pace = max(self._every, _LONGEST_PACE) if self._lines >= _EAGER_LINES else self._every
         wait = pace / 10 if progress.source else pace
         if progress.seconds - self._last >= wait:
             self._line(progress)
@@ -66,6 +67,8 @@ class PlainLog:
         if sign and sign not in self._explained:
             self._explained.add(sign)
             text += f"   {sign}: {progress.source}"
+        elif progress.phase:
+            text += f"   {progress.phase}"
         self._write(text)
         self._lines += 1
         self._last = progress.seconds

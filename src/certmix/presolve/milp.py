@@ -7,6 +7,8 @@ from enum import Enum
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from certmix.stopping import obey
+
 
 class Ending(Enum):
     """How the solver ended."""
@@ -49,7 +51,7 @@ def integer_program(
     solver.setOptionValue("output_flag", False)
     solver.setOptionValue("threads", 1)
     solver.setOptionValue("random_seed", 0)
-    solver.setOptionValue("time_limit", max(float(time_limit), 0.01))
+    obey(solver, time_limit)
     if solver.passModel(model) == highspy.HighsStatus.kError:
         return Ending.UNDECIDED, None
     solver.run()

@@ -5,13 +5,12 @@ from __future__ import annotations
 from certmix.engines import Outcome
 from certmix.ledger import Ledger
 from certmix.options import Options
-from certmix.presolve.instance import reduce
 from certmix.problem import Problem
 from certmix.problem.features import EVERY_FEATURE
 from certmix.search.bounds.interval import MOST_COMPONENTS
 from certmix.search.bounds.relaxation import RelaxationBound
 from certmix.search.branching import branching_rule
-from certmix.search.engines import first_incumbent
+from certmix.search.engines import first_incumbent, reduced
 from certmix.search.loop import search
 from certmix.status import Termination
 
@@ -37,8 +36,9 @@ class BranchAndBound:
         return None
 
     def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
-        instance = reduce(problem)
+        instance = reduced(problem, ledger)
         first_incumbent(instance, ledger, options)
+        ledger.phase = "convex relaxations"
         bound = RelaxationBound(instance, branching_rule(options.branching))
         # A relaxation costs more than a step of the loop, so nodes are taken one by one, strictly best first.
         reason = search(bound, ledger, options, largest_batch=1)

@@ -10,6 +10,8 @@ from certmix.engines import Outcome
 from certmix.ledger import Ledger
 from certmix.local.hard_em import hard_em
 from certmix.options import Options
+from certmix.presolve.feasibility import find_feasible
+from certmix.presolve.first_bound import first_bound
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem
 from certmix.problem.features import EVERY_FEATURE
@@ -22,6 +24,7 @@ from certmix.search.stopping import stop_reason
 from certmix.search.threads import Threads
 from certmix.status import Termination
 
+SHORT = 1.0  # seconds: with less, any clustering is taken before hard EM begins
 FIRST_TURN = 2e8
 PROBE_NODES = 500
 INTERVAL_NODE = 40  # one interval node costs about so much more than one pricing node, per component
@@ -40,14 +43,16 @@ class IntervalEngine:
         return None
 
     def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
-        instance = reduce(problem)
+        instance = reduced(problem, ledger)
         if problem.n_samples > MANY_SAMPLES and applies(problem) is None:
+            ledger.phase = "cuts between sorted samples"
             line = LineBound(instance)  # it finds good clusterings sooner than hard EM does
             ledger.offer(line.start(), "intervals")
             reason = search(line, ledger, options)
             return Outcome(reason, infeasible=reason is Termination.EXHAUSTED and ledger.incumbent is None)
         first_incumbent(instance, ledger, options)
         with Threads(options.n_threads) as threads:
+            ledger.phase = "boxes of means"
             reason = search(IntervalBound(instance, threads), ledger, options, NodeCentres(instance))
         return Outcome(reason, infeasible=reason is Termination.EXHAUSTED and ledger.incumbent is None)
 
@@ -63,7 +68,7 @@ class DualEngine:
         return IntervalEngine().refusal(problem)
 
     def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
-        instance = reduce(problem)
+        instance = reduced(problem, ledger)
         first_incumbent(instance, ledger, options)
         with Threads(options.n_threads) as threads:
             reason = self._race(instance, threads, ledger, options)
@@ -82,12 +87,14 @@ class DualEngine:
         dual: Search | None = None
         while True:
             end = interval.nodes + int(turn / per_node)
+            ledger.phase = "boxes of means"
             reason = interval.run(pause=lambda: interval.nodes >= end)  # noqa: B023
             if reason is not None:
                 return reason
             turn *= 1.5
             if ledger.incumbent is None:
                 continue
+            ledger.phase = "multipliers"
             if bound is None:
                 bound = DualBound(
                     instance,
@@ -112,14 +119,27 @@ class DualEngine:
                     return reason
 
 
+def reduced(problem: Problem, ledger: Ledger) -> Instance:
+    """The instance that engines work on; a first bound goes to the ledger before anything long begins."""
+    ledger.phase = "reducing the problem"
+    instance = reduce(problem)
+    ledger.raise_bound(first_bound(instance), whole=True)
+    return instance
+
+
 def first_incumbent(instance: Instance, ledger: Ledger, options: Options) -> None:
     """A good clustering before the proof begins."""
+    ledger.phase = "hard EM"
+    left = options.time_left(ledger.seconds)
+    if ledger.incumbent is None and left < SHORT:  # something rather than nothing
+        labels = find_feasible(instance.problem)
+        if labels is not None:
+            ledger.offer(labels, "presolve")
 
     def offer(labels: np.ndarray, value: float) -> None:
         ledger.offer(instance.expand(labels), "hard EM")
 
     start = None if ledger.incumbent is None else ledger.incumbent.labels
-    left = options.time_left(ledger.seconds)
     hard_em(
         instance,
         restarts=options.restarts,

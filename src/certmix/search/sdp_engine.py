@@ -7,13 +7,12 @@ from threadpoolctl import threadpool_limits
 from certmix.engines import Outcome
 from certmix.ledger import Ledger
 from certmix.options import Options
-from certmix.presolve.instance import reduce
 from certmix.problem import Problem
 from certmix.problem.features import EVERY_FEATURE, Feature
 from certmix.search.bounds.interval import MOST_COMPONENTS
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
 from certmix.search.bounds.semidefinite.record import Recorder
-from certmix.search.engines import first_incumbent
+from certmix.search.engines import first_incumbent, reduced
 from certmix.search.loop import search
 from certmix.search.stopping import stop_reason
 from certmix.search.threads import Threads
@@ -37,11 +36,12 @@ class SemidefiniteEngine:
         return None
 
     def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
-        instance = reduce(problem)
+        instance = reduced(problem, ledger)
         first_incumbent(instance, ledger, options)
         labels = None if ledger.incumbent is None else ledger.incumbent.labels
         ledger.record = Recorder() if options.certificate else None
         # Blocks and nodes run side by side; threads inside the linear algebra would only get in each other's way.
+        ledger.phase = "semidefinite relaxation"
         with Threads(options.n_threads) as threads, threadpool_limits(1):
             bound = SemidefiniteBound(
                 instance,

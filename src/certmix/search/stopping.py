@@ -18,4 +18,4 @@ def stop_reason(ledger: Ledger, options: Options) -> Termination | None:
         return Termination.TIME
     if memory.reached():
         return Termination.MEMORY
-    return None
+    return ledger.stop.reason

@@ -12,6 +12,8 @@ from __future__ import annotations
 import highspy
 import numpy as np
 
+from certmix.stopping import obey
+
 MOST_ITERATIONS = 100_000  # of the simplex method at a time; ordinary masters take hundreds
 
 
@@ -78,6 +80,7 @@ class Master:
 
     def solve(self) -> tuple[float, np.ndarray, np.ndarray, np.ndarray] | None:
         """``(value, coefficients and deviations, sigma, dual of every set)``; None when HiGHS did not solve it."""
+        obey(self.highs)
         self.highs.run()
         if self.highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None

@@ -118,6 +118,7 @@ class Pricer:
             values,
             means,
             slopes,
+            self.arrays.stop,
         )
         good = np.isfinite(values)
         return Priced(bound, best, nodes, complete, values[good], means[good], slopes[good])
@@ -167,6 +168,7 @@ class Pricer:
             values,
             means,
             slopes,
+            self.arrays.stop,
         )
         good = np.isfinite(values)
         return Priced(bound, best, nodes, complete, values[good], means[good], slopes[good])

@@ -33,6 +33,7 @@ import numpy as np
 from scipy.sparse import csc_matrix
 
 from certmix.search.bounds.relaxation_dual import Decomposition, Domain, Multipliers
+from certmix.stopping import current
 
 TOLERANCE = 1e-6
 RAY = 1e4  # an infeasible relaxation is proved infeasible by its multipliers times a large number
@@ -287,6 +288,7 @@ def _settings() -> Any:
 
     settings = clarabel.DefaultSettings()
     settings.verbose = False
+    settings.time_limit = current().left
     settings.max_threads = 1
     settings.presolve_enable = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE

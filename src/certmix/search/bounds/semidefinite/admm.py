@@ -18,6 +18,7 @@ from certmix.kernels.semidefinite import point_of, project, relax, row_sums, upd
 from certmix.search.bounds.semidefinite.eigen import above, improve, largest
 from certmix.search.bounds.semidefinite.pools import Block, Pool
 from certmix.search.threads import Threads
+from certmix.stopping import current
 
 RELAXATION = 1.6
 SPARE = 3  # eigenpairs computed beyond those that were used last time
@@ -54,6 +55,7 @@ class Method:
         self.apart = [np.ascontiguousarray(apart[np.ix_(p.index, p.index)]) for p in pools]
         self.primal = self.dual = np.inf
         self.count = 0
+        self.stop = current()
 
     def run(self, iterations: int) -> None:
         """So many iterations, then adapt the penalty."""
@@ -62,6 +64,8 @@ class Method:
             self._iterate_small(iterations)
         else:
             for _ in range(iterations):
+                if self.stop.raised:
+                    return
                 self._iterate()
         if self.primal > 3.0 * self.dual:
             self._rescale(1.5)

@@ -1,0 +1,242 @@
+"""One flag stops a run: at its deadline, at Ctrl-C, in Python and in compiled code, and never makes a claim false."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import certmix
+from certmix import Problem
+from certmix.engines import Outcome
+from certmix.kernels.cells import build_tree, price_cells
+from certmix.ledger import Ledger
+from certmix.observers.base import Progress, Silent
+from certmix.observers.log import PlainLog
+from certmix.status import Status, Termination, Tolerances
+from certmix.stopping import Abandoned, Stop, attend, current, overtime, under
+
+PROBLEM = Problem([[0.0], [0.5], [4.0], [4.5]], 2, variance=0.5)
+GOOD = np.array([0, 0, 1, 1])
+BEST = PROBLEM.objective.best(GOOD).value
+
+
+class Played:
+    """An engine that does what a test tells it."""
+
+    name, certified = "played", True
+    honours = certmix.engines.engine("interval").honours
+    script = staticmethod(lambda problem, ledger, options: Outcome(Termination.EXHAUSTED))
+
+    def refusal(self, problem: Problem) -> None:
+        return None
+
+    def run(self, problem: Problem, ledger: Ledger, options: Any) -> Outcome:
+        return type(self).script(problem, ledger, options)
+
+
+@pytest.fixture
+def play(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Run ``solve`` with an engine that follows a script."""
+    import sys
+
+    monkeypatch.setitem(sys.modules, "played", sys.modules[__name__])
+    monkeypatch.setitem(certmix.engines._PLACES, "played", "played:Played")
+
+    def run(script: Any, **options: Any) -> certmix.Result:
+        monkeypatch.setattr(Played, "script", staticmethod(script))
+        return certmix.solve(PROBLEM, "played", **options)
+
+    return run
+
+
+def test_work_is_done_under_the_flag() -> None:
+    """What the work returns or raises comes back, and inside it the flag is the current one."""
+    stop = Stop()
+    assert attend(current, stop) is stop
+    assert current() is not stop
+    with pytest.raises(ZeroDivisionError):
+        attend(lambda: 1 / 0, stop)
+    assert not stop.raised
+
+
+def test_the_deadline_raises_the_flag() -> None:
+    """At the deadline work that asks for the flag ends, and the reason is the time."""
+    stop = Stop(0.05)
+
+    def work() -> str:
+        while not current().raised:
+            time.sleep(0.001)
+        return "ended"
+
+    assert attend(work, stop, 0.05) == "ended"
+    assert (stop.reason, stop.left) == (Termination.TIME, 0.0)
+    stop.lower(math.inf)
+    assert not stop.raised
+    assert stop.left == math.inf
+
+
+def test_work_that_does_not_listen_is_left_alone() -> None:
+    """It costs no more than the overtime, and its thread ends at its next step."""
+    stop, ended = Stop(0.0), threading.Event()
+
+    def work() -> None:
+        try:
+            for _ in range(2000):
+                time.sleep(0.01)
+        finally:
+            ended.set()
+
+    start = time.perf_counter()
+    with pytest.raises(Abandoned):
+        attend(work, stop, 0.0)
+    assert time.perf_counter() - start < overtime(0.0)
+    assert ended.wait(5.0)
+
+
+@pytest.mark.parametrize("name", ["SIGINT"])
+def test_an_interruption_is_heard_while_a_kernel_works(name: str) -> None:
+    """Ctrl-C in the middle of a long pricing: the kernel returns at once, and what it returns is a bound."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(4000, 3))
+    weight, zero = np.ones(4000), np.zeros(3)
+    cost = -rng.uniform(0.5, 3.0, 4000)
+    tree, table = build_tree(points, weight), np.zeros(4001)
+    stop = Stop()
+
+    def price(nodes: int) -> tuple[float, float, int, bool]:
+        return price_cells(
+            tree, points, weight, cost, zero, zero, points.min(axis=0), points.max(axis=0), table, True, 0.0, zero,
+            0.0, 1300.0, 1340.0, 1300.0, 1340.0, np.inf, np.inf, 1e-9, nodes,
+            np.empty(4), np.empty((4, 3)), np.empty(4), current().flag,
+        )  # fmt: skip
+
+    price(2)  # compiled
+
+    def interrupt() -> None:
+        time.sleep(0.3)
+        os.kill(os.getpid(), getattr(signal, name))
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    start = time.perf_counter()
+    bound, best, nodes, complete = attend(lambda: price(10**9), stop)
+    assert time.perf_counter() - start < 5.0
+    assert stop.reason is Termination.INTERRUPTED
+    assert not complete
+    assert nodes < 10**9
+    assert bound <= best
+
+
+def test_no_bound_counts_once_the_flag_is_up() -> None:
+    """A bound may come from a kernel that was cut short; a clustering is checked by itself."""
+    stop = Stop()
+    ledger = Ledger(PROBLEM, Tolerances(), stop=stop)
+    ledger.raise_bound(BEST - 2)
+    stop.hoist(Termination.TIME)
+    ledger.raise_bound(BEST + 100)
+    assert ledger.bound == BEST - 2
+    assert ledger.offer(GOOD, "test")
+
+
+def test_the_last_word_of_a_stopped_engine_is_not_believed(play: Any) -> None:
+    """An engine whose kernels were cut short may think that it has seen everything, or that nothing is feasible."""
+
+    def script(problem: Problem, ledger: Ledger, options: Any) -> Outcome:
+        ledger.offer(GOOD, "test")
+        ledger.stop.hoist(Termination.TIME)
+        ledger.raise_bound(math.inf)
+        return Outcome(Termination.EXHAUSTED, infeasible=True)
+
+    result = play(script)
+    assert (result.status, result.termination) == (Status.FEASIBLE, Termination.TIME)
+    assert result.lower_bound < result.objective
+
+
+def test_an_engine_that_does_not_listen(play: Any) -> None:
+    """The run ends in time with what the ledger had; what the engine says later changes nothing."""
+    said = threading.Event()
+
+    def script(problem: Problem, ledger: Ledger, options: Any) -> Outcome:
+        ledger.offer(GOOD, "test")
+        ledger.raise_bound(BEST - 1)
+        try:
+            while True:
+                time.sleep(0.01)
+        finally:
+            ledger.raise_bound(BEST + 1)
+            ledger.message("too late")
+            said.set()
+
+    heard: list[str] = []
+
+    class Listener(Silent):
+        def message(self, text: str) -> None:
+            heard.append(text)
+
+    start = time.perf_counter()
+    result = play(script, time_limit=0.1, certificate=True, observers=[Listener()])
+    assert time.perf_counter() - start < 0.1 + overtime(0.1)
+    assert said.wait(5.0)
+    assert result.termination is Termination.TIME
+    assert result.lower_bound == BEST - 1
+    assert result.certificate is None
+    assert "too late" not in heard
+
+
+def test_a_busy_engine_is_heard_of(play: Any) -> None:
+    """While an engine says nothing, observers still hear how things stand and what is being done."""
+    seen: list[Progress] = []
+
+    class Watcher(Silent):
+        def progressed(self, progress: Progress) -> None:
+            seen.append(progress)
+
+    def script(problem: Problem, ledger: Ledger, options: Any) -> Outcome:
+        ledger.phase = "thinking"
+        time.sleep(2.5)
+        return Outcome(Termination.EXHAUSTED)
+
+    play(script, observers=[Watcher()])
+    assert len(seen) >= 1
+    assert all(p.phase == "thinking" for p in seen)
+
+
+def test_the_log_is_never_silent_for_long() -> None:
+    """However many lines there are, the next one comes within five seconds, and says what is being done."""
+    import io
+
+    stream = io.StringIO()
+    log = PlainLog(stream)
+    for second in range(1000):
+        log.progressed(Progress(float(second), 0, 0, 2.0, 1.0, phase="pricing"))
+    lines = stream.getvalue().splitlines()
+    assert len(lines) > 1000 / 6
+    assert lines[-1].endswith("pricing")
+
+
+@pytest.mark.parametrize("engine", ["interval", "dual", "sdp", "bnb", "hard-em", "em"])
+@pytest.mark.parametrize("seconds", [0.0, 0.001, 0.3])
+def test_every_engine_ends_in_time(engine: str, seconds: float) -> None:
+    """Kernels once compiled, a run takes no longer than the limit and a second."""
+    rng = np.random.default_rng(1)
+    data = rng.normal(size=(400, 3))
+    certmix.solve(Problem(data[:40], 3, variance=1.0), engine, node_limit=3, time_limit=60.0)  # compiled
+    start = time.perf_counter()
+    result = certmix.solve(Problem(data, 3, variance=1.0), engine, time_limit=seconds)
+    assert time.perf_counter() - start < seconds + 2.0  # a busy machine may need a moment
+    assert result.status in (Status.FEASIBLE, Status.UNKNOWN)
+
+
+def test_flags_nest() -> None:
+    """The current flag is that of the innermost run."""
+    outer, inner = Stop(), Stop()
+    with under(outer):
+        with under(inner):
+            assert current() is inner
+        assert current() is outer
