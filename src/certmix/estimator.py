@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from certmix.errors import CertmixError, InfeasibleError
+from certmix.mixture import log_joint, probabilities
 from certmix.options import checked_engine_options
 from certmix.problem import Problem
 from certmix.problem.matrix import refuse_kinds
@@ -229,9 +230,7 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Posterior probability of every component for every sample; ignores side constraints too."""
-        joint = self._log_joint(X)
-        odds = np.exp(joint - joint.max(axis=1, keepdims=True))
-        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+        return probabilities(self._log_joint(X))
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Log-density of every sample under the fitted mixture."""
@@ -247,21 +246,7 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
         """``log pi_k + log N(x; mu_k, P_k^-1)`` for every sample and component."""
         check_is_fitted(self, "means_")
         data = validate_data(self, X, dtype=np.float64, reset=False)
-        n_components, d = self.means_.shape
-        joint = np.empty((len(data), n_components))
-        with np.errstate(divide="ignore"):
-            log_weights = np.log(self.weights_)
-        for k in range(n_components):
-            precision = self.precisions_[min(k, len(self.precisions_) - 1)]
-            residual = data - self.means_[k]
-            half_log_det = 0.5 * np.linalg.slogdet(precision)[1]
-            joint[:, k] = (
-                log_weights[k]
-                - 0.5 * np.einsum("ij,ij->i", residual @ precision, residual)
-                + half_log_det
-                - 0.5 * d * np.log(2 * np.pi)
-            )
-        return joint
+        return log_joint(data, self.means_, self.weights_, self.precisions_)
 
 
 def _seed(random_state: Any) -> int:

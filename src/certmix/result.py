@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from certmix.errors import InputError
+from certmix.hints import did_you_mean
 from certmix.ledger import Ledger, TracePoint
+from certmix.mixture import log_joint, probabilities
 from certmix.problem import Point, Problem, interchangeable, satisfaction_table
+from certmix.problem.matrix import matrix
 from certmix.problem.satisfaction import Satisfaction
 from certmix.status import Status, Termination, Tolerances, decide
 
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from certmix.certificate.format import Certificate
+    from certmix.io.transform import Transform
     from certmix.verify.check import Verdict
 
 
@@ -38,9 +43,12 @@ class Result:
         Component of every sample.
     means, weights : ndarrays of shape (K, d) and (K,), or None
     posterior : ndarray of shape (n,), or None
-        Probability of the assigned component given the sample, at the found means and weights.
+        Probability of the assigned component given the sample, at the found means and weights; 1 where ``fixed``.
     runner_up : ndarray of shape (n,), or None
-        The most probable other component of every sample (-1 when K = 1).
+        The most probable other component of every sample (-1 when K = 1, and where ``fixed``).
+    fixed : bool ndarray of shape (n,), or None
+        Whether the side constraints alone leave the sample no other component: a known label, or one that follows from
+        labels by links, implications and sizes.
     constraints : tuple of Satisfaction
         Every side constraint in words and whether the labels satisfy it.
     trace : tuple of TracePoint
@@ -48,6 +56,10 @@ class Result:
     certificate_level : str
         ``verified`` (the checker has confirmed the certificate), ``computed`` (proved by this program, not checked by
         another), ``attested by …`` (taken from a solver on trust) or ``none``.
+    data, precision : ndarrays of shape (n, d), and (1, d, d) or (K, d, d), or None
+        The samples as they were clustered and the known precision: what plots and :meth:`predict` need.
+    transform : Transform, or None
+        How the command line prepared the data (``--standardize``, ``--pca``).
     certificate : Certificate, or None
         The proof as data, where one was asked for and made; ``certmix.verify(result.certificate, data)`` checks it.
     """
@@ -75,9 +87,13 @@ class Result:
     source: str = ""
     """Where the incumbent came from."""
     certificate: Certificate | None = None
+    fixed: np.ndarray | None = None
+    data: np.ndarray | None = None
+    precision: np.ndarray | None = None
+    transform: Transform | None = None
 
     def __post_init__(self) -> None:
-        for name in ("labels", "means", "weights", "posterior", "runner_up"):
+        for name in ("labels", "means", "weights", "posterior", "runner_up", "fixed"):
             array = getattr(self, name)
             if array is not None:
                 array = np.array(array)
@@ -144,6 +160,42 @@ class Result:
         level = "verified" if verdict.verified and same and enough else self.certificate_level
         return replace(self, certificate_level=level), verdict
 
+    def predict(self, rows: Any) -> np.ndarray:
+        """The most probable component of new samples, each on its own; side constraints are not about them.
+
+        Parameters
+        ----------
+        rows : array-like of shape (m, d) or DataFrame
+            Samples in original coordinates: what the command line did to the data is done to them. The columns of a
+            DataFrame are found by name.
+        """
+        return np.asarray(self._log_joint(rows).argmax(axis=1))
+
+    def predict_proba(self, rows: Any) -> np.ndarray:
+        """Posterior probability of every component for new samples, (m, K); see :meth:`predict`."""
+        return probabilities(self._log_joint(rows))
+
+    def _log_joint(self, rows: Any) -> np.ndarray:
+        if self.means is None or self.weights is None:
+            raise InputError("there is no clustering to predict with: " + self.sentence())
+        if self.precision is None:
+            raise InputError("the result does not hold the precision that predicting needs")
+        columns = self.feature_names if self.transform is None else self.transform.columns
+        known = getattr(rows, "columns", None)
+        if known is not None:
+            missing = [name for name in columns if name not in known]
+            if missing:
+                raise InputError(
+                    f"the samples have no column {missing[0]!r}{did_you_mean(missing[0], known)}"
+                )
+            rows = rows[list(columns)]
+        data = matrix(rows, columns)
+        if data.shape[1] != len(columns):
+            raise InputError(f"the samples have {data.shape[1]} features where {len(columns)} are expected")
+        if self.transform is not None:
+            data = self.transform.apply(data)
+        return log_joint(data, self.means, self.weights, self.precision)
+
     def summary(self) -> str:
         """A table in the manner of statsmodels."""
         from certmix.summary import summary
@@ -151,7 +203,7 @@ class Result:
         return summary(self)
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row per sample: label, component name, posterior probability, runner-up."""
+        """One row per sample: label, component name, posterior probability, runner-up, whether it was fixed."""
         import pandas as pd
 
         if self.labels is None or self.posterior is None or self.runner_up is None:
@@ -164,6 +216,7 @@ class Result:
                 "component": component[self.labels],
                 "posterior": self.posterior,
                 "runner_up": runner,
+                "fixed": np.zeros(len(self.labels), dtype=bool) if self.fixed is None else self.fixed,
             },
             index=pd.Index(self.names, name="sample"),
         )
@@ -182,7 +235,11 @@ class Result:
 
     @staticmethod
     def load(path: str | Path) -> Result:
-        """Read what :meth:`save` wrote."""
+        """Read what :meth:`save` or ``certmix solve --out DIR`` wrote: a file, or the directory.
+
+        The certificate beside it comes with it. A directory that holds only the snapshot of a run that was cut short
+        gives that.
+        """
         from certmix.io.results import load
 
         return load(path)
@@ -206,10 +263,12 @@ def build_result(
 ) -> Result:
     """The result of a run from its ledger. The status is decided here, by comparing numbers."""
     point = ledger.incumbent
-    posterior = runner_up = None
+    posterior = runner_up = fixed = None
     if point is not None:
         point = _ordered(problem, point)
+        fixed = fixed_samples(problem)
         posterior, runner_up = _posterior(problem, point.labels, point.means, point.weights)
+        posterior[fixed], runner_up[fixed] = 1.0, -1
     lower = ledger.bound
     columns = problem.samples.columns or tuple(f"x{j}" for j in range(problem.n_features))
     return Result(
@@ -234,7 +293,20 @@ def build_result(
         certificate_level=certificate_level if math.isfinite(lower) or infeasible else "none",
         message=message,
         source=ledger.source,
+        fixed=fixed,
+        data=problem.data,
+        precision=problem.covariance.precision,
     )
+
+
+def fixed_samples(problem: Problem) -> np.ndarray:
+    """Which samples the side constraints alone leave a single component."""
+    from certmix.presolve.groups import group_samples
+
+    if not problem.constraints or problem.n_components == 1:
+        return np.zeros(problem.n_samples, dtype=bool)
+    groups = group_samples(problem)
+    return np.asarray(groups.allowed.sum(axis=1) == 1)[groups.of]
 
 
 def _ordered(problem: Problem, point: Point) -> Point:

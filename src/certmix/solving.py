@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from certmix import memory
 from certmix.auto import choose
@@ -19,7 +23,7 @@ from certmix.ledger import Ledger
 from certmix.observers.base import Observer
 from certmix.options import Options, refuse_unused
 from certmix.presolve.feasibility import check_feasible
-from certmix.problem import Problem, is_feasible
+from certmix.problem import Problem, is_feasible, satisfaction_table
 from certmix.result import Result, build_result
 from certmix.status import Termination
 from certmix.stopping import Abandoned, Stop, attend
@@ -70,8 +74,8 @@ def solve(
     seed : int
     restarts : int, optional
         Number of starts of the local methods.
-    start : array of n labels, optional
-        A clustering to start from.
+    start : array of n labels, Result or path, optional
+        A clustering to start from: labels, an earlier result, or a file such as ``assignments.csv`` of ``--out``.
     branching : str, optional
         Branching rule of ``bnb``: one of :data:`certmix.options.BRANCHING`. This option and the next five are refused
         by engines that do not have them (:data:`certmix.options.USED_BY`).
@@ -123,7 +127,7 @@ def solve(
         threads=threads,
         seed=seed,
         restarts=restarts,
-        start=start,
+        start=None if start is None else _start_labels(problem, start),
         certificate=certificate,
         **{name: value for name, value in specific.items() if value is not None},
     )
@@ -237,10 +241,35 @@ def _with_certificate(problem: Problem, result: Result, ledger: Ledger, options:
     return result
 
 
-def _offer_start(problem: Problem, ledger: Ledger, start: Any) -> None:
-    import numpy as np
-
-    labels = problem.objective.checked_labels(np.asarray(start))
+def _offer_start(problem: Problem, ledger: Ledger, start: np.ndarray) -> None:
+    labels = problem.objective.checked_labels(start)
     if not is_feasible(problem, labels):
-        raise InputError("the clustering given as start violates a constraint")
+        raise InputError(f"the clustering given as start violates a constraint: {_violated(problem, labels)}")
     ledger.offer(labels, "start")
+
+
+def _start_labels(problem: Problem, start: Any) -> np.ndarray:
+    """The labels of a start: an array, a result (its samples are matched by name), or a file."""
+    if isinstance(start, (str, os.PathLike)):
+        from certmix.io.start import read_start
+
+        return read_start(Path(start), problem)
+    if not isinstance(start, Result):
+        return np.asarray(start)
+    if start.labels is None:
+        raise InputError("the result given as start has no clustering: " + start.sentence())
+    label_of = dict(zip(start.names, start.labels.tolist(), strict=True))
+    missing = [name for name in problem.names if name not in label_of]
+    if missing:
+        raise InputError(f"the result given as start has no sample {missing[0]!r}")
+    return np.array([label_of[name] for name in problem.names])
+
+
+def _violated(problem: Problem, labels: np.ndarray) -> str:
+    """The first constraint that labels break, in words."""
+    for item in satisfaction_table(problem, labels):
+        if not item.satisfied:
+            return item.text + (f" ({item.source})" if item.source else "")
+    sizes = np.bincount(labels, minlength=problem.n_components)
+    k = int(np.argmax((sizes < problem.size_lower) | (sizes > problem.size_upper)))
+    return f"component {problem.component_names[k]} has {sizes[k]} samples"

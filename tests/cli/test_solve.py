@@ -120,7 +120,7 @@ def test_out_writes_its_files(certmix, files):
         "trace.csv",
     ]
     assignments = rows(out / "assignments.csv")
-    assert assignments[0] == ["sample", "label", "component", "posterior", "runner_up"]
+    assert assignments[0] == ["sample", "label", "component", "posterior", "runner_up", "fixed"]
     assert [row[0] for row in assignments[1:]] == ["s1", "s2", "s3", "s4", "s5", "s6"]
     assert [int(row[1]) for row in assignments[1:]] == answer.json["labels"]
     assert all(0.5 < float(row[3]) <= 1 for row in assignments[1:])

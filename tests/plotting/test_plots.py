@@ -70,8 +70,8 @@ def test_sizes_and_weights():
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_clusters_show_every_sample_once(d):
     """In one, two or more dimensions every sample is drawn in its component's colour."""
-    problem, result = solved(d)
-    axes = plot_clusters(problem, result)
+    result = solved(d)[1]
+    axes = plot_clusters(result)
     groups = [c for c in axes.collections if str(c.get_label()).startswith(("low", "high"))]
     assert [len(g.get_offsets()) for g in groups] == [3, 3]
     assert groups[0].get_facecolor().tolist() != groups[1].get_facecolor().tolist()
@@ -83,31 +83,30 @@ def test_uncertain_samples_have_rings():
     ledger = Ledger(problem, Tolerances())
     ledger.offer(np.array([0, 0, 0, 1, 1]), "start")
     result = build_result(problem, ledger, engine="test", termination=Termination.TIME)
-    rings = [c for c in plot_clusters(problem, result).collections if "posterior" in str(c.get_label())]
+    rings = [c for c in plot_clusters(result).collections if "posterior" in str(c.get_label())]
     assert len(rings) == 1
     assert len(rings[0].get_offsets()) == np.count_nonzero(result.posterior < 0.95)
 
 
 def test_chosen_features_name_the_axes():
     """Any two features can be plotted; others are refused."""
-    problem, result = solved(4)
-    axes = plot_clusters(problem, result, features=(3, 1))
+    result = solved(4)[1]
+    axes = plot_clusters(result, features=(3, 1))
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("x3", "x1")
     with pytest.raises(InputError, match="do not lie"):
-        plot_clusters(problem, result, features=(0, 4))
+        plot_clusters(result, features=(0, 4))
 
 
 def test_nothing_to_plot_is_said():
     """Without a clustering there is nothing to draw, and the reason is given."""
-    problem, result = solved(2, labels=[])
+    result = solved(2, labels=[])[1]
     with pytest.raises(InputError, match="no clustering"):
-        plot_clusters(problem, result)
+        plot_clusters(result)
     with pytest.raises(InputError, match="no clustering"):
         plot_sizes(result)
 
 
-def test_a_result_of_another_problem_is_refused():
-    """Problem and result must have the same samples."""
-    problem = Problem([[0.0], [1.0], [2.0]], 2)
+def test_data_of_another_problem_are_refused():
+    """Data that are given must be those of the result."""
     with pytest.raises(InputError, match="6 samples"):
-        plot_clusters(problem, solved(1)[1])
+        plot_clusters(solved(1)[1], data=[[0.0], [1.0], [2.0]])

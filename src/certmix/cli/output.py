@@ -53,7 +53,6 @@ def nothing(message: str) -> dict[str, Any]:
 
 def _extra(asked: Asked) -> dict[str, Any]:
     return {
-        "preprocessing": None if asked.transform is None else asked.transform.as_dict(),
         "notes": list(asked.notes),
         "warnings": list(asked.warnings),
     }
@@ -115,15 +114,17 @@ def _assignments(result: Result, asked: Asked) -> Iterable[Sequence[Any]]:
     assert result.posterior is not None
     assert result.runner_up is not None
     names = (*result.component_names, "")  # runner-up -1, with one component, is nobody
-    yield "sample", "label", "component", "posterior", "runner_up"
-    for sample, k, probability, other in zip(
+    assert result.fixed is not None
+    yield "sample", "label", "component", "posterior", "runner_up", "fixed"
+    for sample, k, probability, other, fixed in zip(
         result.names,
         result.labels.tolist(),
         result.posterior.tolist(),
         result.runner_up.tolist(),
+        result.fixed.tolist(),
         strict=True,
     ):
-        yield sample, k, names[k], repr(probability), names[other]
+        yield sample, k, names[k], repr(probability), names[other], "yes" if fixed else "no"
 
 
 def _parameters(result: Result, asked: Asked) -> Iterable[Sequence[Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from certmix.cli.request import Asked, Request, build
 from certmix.cli.standard_output import say
 from certmix.engines import NAMES
 from certmix.errors import InfeasibleError, OutputError
-from certmix.io.results import dumps
+from certmix.io.results import MOST_DATA, dumps
 from certmix.options import USED_BY, Options, refuse_unused
 from certmix.solving import solve
 from certmix.status import Status, Termination
@@ -36,6 +36,7 @@ class Run:
     memory_limit: str | None = None
     threads: int | None = None
     seed: int = 0
+    start: Path | None = None
     branching: str | None = None
     solver: str | None = None
     logarithm: str | None = None
@@ -59,6 +60,7 @@ class Run:
             "memory_limit": self.memory_limit,
             "threads": self.threads,
             "seed": self.seed,
+            "start": self.start,
             "certificate": self.certificate or self.verify,
             **{name: value for name, value in specific.items() if value is not None},
         }
@@ -98,6 +100,8 @@ def _write(result: Result, asked: Asked, run: Run) -> OutputError | None:
     try:
         if run.out is not None:
             write_files(result, asked, run.out)
+            if result.data is not None and result.data.nbytes > MOST_DATA and not run.quiet:
+                print("note: result.npz leaves out the samples, more than 50 MB", file=sys.stderr)
     except OutputError as error:
         return error
     return None
@@ -128,7 +132,8 @@ def _solve(asked: Asked, run: Run) -> Result:
                 from certmix.observers.log import PlainLog
 
                 observers.append(PlainLog())
-        return solve(asked.problem, run.engine, **run.options(), observers=observers)
+        result = solve(asked.problem, run.engine, **run.options(), observers=observers)
+        return replace(result, transform=asked.transform)
 
 
 def _verified(result: Result, asked: Asked) -> Result:

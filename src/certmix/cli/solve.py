@@ -71,6 +71,14 @@ def solve_command(
     seed: Annotated[
         int, typer.Option(metavar="N", help="Seed of the random starts.", rich_help_panel=_RUN, parser=whole)
     ] = 0,
+    start: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Clustering to start from: assignments.csv of an earlier run, or samples and labels.",
+            rich_help_panel=_RUN,
+        ),
+    ] = None,
     branching: Annotated[
         str | None,
         typer.Option(
@@ -176,6 +184,7 @@ def solve_command(
         memory_limit=memory_limit,
         threads=threads,
         seed=seed,
+        start=start,
         branching=branching,
         solver=solver,
         logarithm=logarithm,

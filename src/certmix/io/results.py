@@ -12,6 +12,7 @@ import io
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy as np
 
 from certmix.errors import InputError
 from certmix.io.atomic import write_atomically, write_text
+from certmix.io.transform import Transform
 from certmix.ledger import TracePoint
 from certmix.problem.satisfaction import Satisfaction
 from certmix.result import Result
@@ -27,8 +29,10 @@ from certmix.status import Status, Termination, Tolerances, decide
 FORMAT = "certmix-result"
 VERSION = 1
 # Arrays of the NPZ file; those of one number per sample that JSON readers rarely want are only there.
-_ARRAYS = ("labels", "means", "weights", "posterior", "runner_up")
-_ONLY_NPZ = ("posterior", "runner_up")
+_ARRAYS = ("labels", "means", "weights", "posterior", "runner_up", "fixed", "data", "precision")
+_ONLY_NPZ = ("posterior", "runner_up", "fixed")
+MOST_DATA = 50 * 2**20  # bytes of samples that are kept with a result
+RESULT, SNAPSHOT, CERTIFICATE = "result.json", "snapshot.json", "certificate.json"
 
 
 def as_dict(result: Result) -> dict[str, Any]:
@@ -58,6 +62,7 @@ def as_dict(result: Result) -> dict[str, Any]:
         "labels": _plain(result.labels),
         "posterior": _plain(result.posterior),
         "runner_up": _plain(result.runner_up),
+        "fixed": _plain(result.fixed),
         "names": list(result.names),
         "component_names": list(result.component_names),
         "feature_names": list(result.feature_names),
@@ -66,6 +71,7 @@ def as_dict(result: Result) -> dict[str, Any]:
             for c in result.constraints
         ],
         "trace": [[p.seconds, finite(p.incumbent), finite(p.bound)] for p in result.trace],
+        "preprocessing": None if result.transform is None else result.transform.as_dict(),
     }
 
 
@@ -99,6 +105,9 @@ def save(result: Result, path: str | Path, *, extra: Mapping[str, Any] | None = 
     """
     stem = _stem(path)
     arrays = {name: getattr(result, name) for name in _ARRAYS if getattr(result, name) is not None}
+    for name in ("data", "precision"):
+        if name in arrays and arrays[name].nbytes > MOST_DATA:
+            del arrays[name]
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)
     content = buffer.getvalue()
@@ -121,7 +130,7 @@ def _stem(path: str | Path) -> Path:
 # -- reading -------------------------------------------------------------------------------------------
 def load(path: str | Path) -> Result:
     """Read what :func:`save` wrote; a damaged file is an :class:`InputError` that says what is wrong."""
-    stem = _stem(path)
+    stem = _stem(_in_directory(Path(path)))
     source = stem.with_name(stem.name + ".json")
     document = _read_json(source)
     if document.get("format") != FORMAT:
@@ -133,12 +142,40 @@ def load(path: str | Path) -> Result:
     try:
         if "arrays" in document:
             document.update(_read_arrays(stem, document["arrays"]))
-        return _from_dict(document)
+        result = _from_dict(document)
     except InputError as error:
         raise InputError(f"{source} is damaged: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         what = f"the entry {error} is missing" if isinstance(error, KeyError) else str(error)
         raise InputError(f"{source} is damaged: {what}") from None
+    return _with_certificate(result, source) if source.name == RESULT else result
+
+
+def _in_directory(path: Path) -> Path:
+    """The result in a directory that ``certmix solve --out`` wrote; of a run that was cut short, its snapshot."""
+    if not path.is_dir():
+        return path
+    for name in (RESULT, SNAPSHOT):
+        if (path / name).is_file():
+            return path / name
+    raise InputError(f"{path} is a directory without a {RESULT}")
+
+
+def _with_certificate(result: Result, source: Path) -> Result:
+    """The result with the certificate beside it, if there is one and it is about the same clustering."""
+    from certmix.certificate.format import Certificate
+
+    beside = source.with_name(CERTIFICATE)
+    if not beside.is_file():
+        return result
+    try:
+        found = Certificate.load(beside)
+        same = result.labels is None
+        if result.labels is not None and not found.infeasible:
+            same = np.array_equal(found.arrays["incumbent/labels"], result.labels)
+    except (InputError, KeyError, TypeError, ValueError):
+        return result  # the result is whole; ``certmix verify`` says what is wrong with the certificate
+    return replace(result, certificate=found) if same else result
 
 
 def _read_json(source: Path) -> dict[str, Any]:
@@ -229,7 +266,26 @@ def _from_dict(document: Mapping[str, Any]) -> Result:
         certificate_level=str(document["certificate"]),
         message=str(document["message"]),
         source=str(document["source"]),
+        fixed=_truths(document.get("fixed"), n),
+        data=_array(document.get("data"), "data", (n, d), np.float64),
+        precision=_precision(document.get("precision"), K, d),
+        transform=_transform(document.get("preprocessing")),
     )
+
+
+def _truths(value: Any, n: int) -> np.ndarray | None:
+    found = _array(value, "fixed", (n,), np.int64)
+    return None if found is None else found.astype(bool)
+
+
+def _precision(value: Any, K: int, d: int) -> np.ndarray | None:
+    if value is None:
+        return None
+    return _array(value, "precision", (1 if np.shape(value)[:1] == (1,) else K, d, d), np.float64)
+
+
+def _transform(value: Any) -> Transform | None:
+    return None if value is None else Transform.from_dict(value)
 
 
 def _number(value: Any, missing: float) -> float:

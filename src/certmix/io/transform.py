@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +46,26 @@ class Transform:
         if self.components is None:
             return self.columns
         return tuple(f"PC{j + 1}" for j in range(len(self.components)))
+
+    @staticmethod
+    def from_dict(entry: Mapping[str, Any]) -> Transform:
+        """What :meth:`as_dict` gave."""
+        columns = tuple(str(name) for name in entry["columns"])
+        components = entry["components"]
+        found = Transform(
+            columns,
+            np.array(entry["centre"], dtype=np.float64),
+            np.array(entry["scale"], dtype=np.float64),
+            None if components is None else np.array(components, dtype=np.float64),
+            bool(entry["standardized"]),
+            float(entry["explained_variance"]),
+        )
+        d = len(columns)
+        if found.centre.shape != (d,) or found.scale.shape != (d,):
+            raise InputError("its preprocessing does not fit its columns")
+        if found.components is not None and found.components.shape[1:] != (d,):
+            raise InputError("its preprocessing does not fit its columns")
+        return found
 
     def as_dict(self) -> dict[str, Any]:
         return {

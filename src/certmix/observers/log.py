@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING
@@ -36,6 +37,8 @@ class PlainLog:
         self._last = -float("inf")
         self._lines = 0
         self._pending: Progress | None = None
+        self._shown = (math.inf, -math.inf)
+        self._open = 0
         self._explained: set[str] = set()
 
     def started(self, problem: Problem, engine: str, ledger: Ledger) -> None:
@@ -49,6 +52,7 @@ class PlainLog:
         if self._pending is not None and not progress.source:
             progress = replace(progress, source=self._pending.source)  # an incumbent not yet reported
         self._pending = progress
+        self._open = progress.open_nodes
         pace = max(self._every, _LONGEST_PACE) if self._lines >= _EAGER_LINES else self._every
         wait = pace / 10 if progress.source else pace
         if progress.seconds - self._last >= wait:
@@ -57,6 +61,9 @@ class PlainLog:
     def finished(self, result: Result) -> None:
         if self._pending is not None:
             self._line(self._pending)
+        last = Progress(result.seconds, result.nodes, self._open, result.objective, result.lower_bound)
+        if self._lines and self._shown != (last.incumbent, last.bound):
+            self._line(last)  # the log ends with what the result says
         self._write(result.sentence())
 
     def _line(self, progress: Progress) -> None:
@@ -72,6 +79,7 @@ class PlainLog:
         self._write(text)
         self._lines += 1
         self._last = progress.seconds
+        self._shown = (progress.incumbent, progress.bound)
         self._pending = None
 
     def _write(self, text: str) -> None:

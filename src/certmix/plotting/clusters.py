@@ -10,20 +10,20 @@ from certmix.errors import InputError
 from certmix.plotting.style import axes_or_new, colour, marker
 
 if TYPE_CHECKING:
-    from certmix.problem import Problem
     from certmix.result import Result
 
 
 def plot_clusters(
-    problem: Problem, result: Result, *, features: tuple[int, int] | None = None, axes: Any = None
+    result: Result, *, data: Any = None, features: tuple[int, int] | None = None, axes: Any = None
 ) -> Any:
     """Plot samples coloured by component; the less certain a sample is, the larger its ring.
 
     Parameters
     ----------
-    problem : Problem
-        What was solved.
     result : Result
+        A loaded one will do.
+    data : array-like of shape (n, d), optional
+        The samples as they were clustered, where the result does not hold them (more than 50 MB are not saved).
     features : pair of int, optional
         Which two features to plot. Default: the only two, or the first two principal components; a single
         feature is plotted against the components.
@@ -35,11 +35,15 @@ def plot_clusters(
     """
     if result.labels is None or result.means is None or result.posterior is None:
         raise InputError("there is no clustering to plot: " + result.sentence())
-    if len(result.labels) != problem.n_samples:
+    samples = result.data if data is None else np.asarray(data, dtype=float)
+    if samples is None:
+        raise InputError("the result does not hold its samples; give them: plot_clusters(result, data=...)")
+    expected = (len(result.labels), len(result.feature_names))
+    if samples.shape != expected:
         raise InputError(
-            f"the result has {len(result.labels)} samples but the problem has {problem.n_samples}"
+            f"the result is about {expected[0]} samples x {expected[1]} features, not {samples.shape}"
         )
-    points, means, names = _plane(problem, result, features)
+    points, means, names = _plane(samples, result, features)
     axes = axes_or_new(axes)
     for k, name in enumerate(result.component_names):
         rows = result.labels == k
@@ -66,10 +70,10 @@ def plot_clusters(
 
 
 def _plane(
-    problem: Problem, result: Result, features: tuple[int, int] | None
+    data: np.ndarray, result: Result, features: tuple[int, int] | None
 ) -> tuple[np.ndarray, np.ndarray, tuple[str, str]]:
     """Samples and means in the plane that is shown, and the names of its axes."""
-    data, means = problem.data, np.asarray(result.means)
+    means = np.asarray(result.means)
     d = data.shape[1]
     if d == 1 and features is None:
         rows = np.asarray(result.labels, dtype=float)

@@ -1,0 +1,26 @@
+"""The densities of a fitted mixture: what ``predict`` of results and of the estimator share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def log_joint(data: np.ndarray, means: np.ndarray, weights: np.ndarray, precision: np.ndarray) -> np.ndarray:
+    """``log pi_k + log N(x; mu_k, P_k^-1)`` for every sample and component; precision (1 or K, d, d)."""
+    n_components, d = means.shape
+    joint = np.empty((len(data), n_components))
+    with np.errstate(divide="ignore"):
+        log_weights = np.log(weights)
+    for k in range(n_components):
+        own = precision[min(k, len(precision) - 1)]
+        residual = data - means[k]
+        square = np.einsum("ij,ij->i", residual @ own, residual)
+        constant = 0.5 * np.linalg.slogdet(own)[1] - 0.5 * d * np.log(2 * np.pi)
+        joint[:, k] = log_weights[k] - 0.5 * square + constant
+    return joint
+
+
+def probabilities(joint: np.ndarray) -> np.ndarray:
+    """Posterior probability of every component for every sample."""
+    odds = np.exp(joint - joint.max(axis=1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
