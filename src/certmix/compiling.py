@@ -8,6 +8,7 @@ from contextlib import contextmanager
 MESSAGE = "compiling kernels; this is done once on a machine, so later runs begin sooner"
 
 _listeners: list[Callable[[str], None]] = []
+_under_way: list[bool] = []  # one entry for every function that is being compiled, one inside the other
 
 
 @contextmanager
@@ -30,5 +31,16 @@ def announced(tell: Callable[[str], None]) -> Iterator[None]:
 
 def compilation_begins() -> None:
     """Called from :mod:`certmix.kernels` whenever numba compiles one of its functions."""
+    _under_way.append(True)
     for listener in list(_listeners):
         listener(MESSAGE)
+
+
+def compilation_ends() -> None:
+    """Called from :mod:`certmix.kernels` when numba has compiled one of its functions."""
+    _under_way.pop()
+
+
+def under_way() -> bool:
+    """Whether a kernel is being compiled: whoever gave up now would have to begin again in the next run."""
+    return bool(_under_way)

@@ -8,7 +8,7 @@ A kernel that was cut short may return anything: the ledger takes no bound once 
 problem is infeasible is believed either. Clusterings are checked one by one and always count.
 
 Work that has not ended some time after the flag was raised is left alone: what the ledger has is the result. Its
-thread ends at the next question, or with the program.
+thread ends at its next step in Python, or with the program. Only a compilation is waited for, so that it is done once.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from certmix import compiling
 from certmix.status import Termination
 
 T = TypeVar("T")
@@ -140,6 +141,8 @@ def attend(work: Callable[[], T], stop: Stop, limit: float = math.inf) -> T:
             if stop.look():
                 late = min(time.perf_counter(), stop.end) + LATE * overtime(limit)
                 until = min(until, max(late, time.perf_counter() + LEAST))
+            if stop.reason is Termination.TIME and compiling.under_way():
+                until = max(until, time.perf_counter() + LEAST)
             left = min(LOOK, stop.left or LOOK, until - time.perf_counter())
             if left <= 0:
                 _end_thread(thread)

@@ -24,7 +24,6 @@ from certmix.search.stopping import stop_reason
 from certmix.search.threads import Threads
 from certmix.status import Termination
 
-SHORT = 1.0  # seconds: with less, any clustering is taken before hard EM begins
 FIRST_TURN = 2e8
 PROBE_NODES = 500
 INTERVAL_NODE = 40  # one interval node costs about so much more than one pricing node, per component
@@ -130,8 +129,9 @@ def reduced(problem: Problem, ledger: Ledger) -> Instance:
 def first_incumbent(instance: Instance, ledger: Ledger, options: Options) -> None:
     """A good clustering before the proof begins."""
     ledger.phase = "hard EM"
+    start = None if ledger.incumbent is None else ledger.incumbent.labels
     left = options.time_left(ledger.seconds)
-    if ledger.incumbent is None and left < SHORT:  # something rather than nothing
+    if start is None and math.isfinite(left):  # something rather than nothing
         labels = find_feasible(instance.problem)
         if labels is not None:
             ledger.offer(labels, "presolve")
@@ -139,7 +139,6 @@ def first_incumbent(instance: Instance, ledger: Ledger, options: Options) -> Non
     def offer(labels: np.ndarray, value: float) -> None:
         ledger.offer(instance.expand(labels), "hard EM")
 
-    start = None if ledger.incumbent is None else ledger.incumbent.labels
     hard_em(
         instance,
         restarts=options.restarts,
