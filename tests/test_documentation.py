@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from certmix.cli.main import run
+from certmix.cli.main import app, run
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -39,6 +39,74 @@ def test_shown_output_is_true(capsys, command, output):
             assert any(words == [w for w in p.split() if not re.search(r"\d", w)] for p in printed), line
         else:
             assert line in printed
+
+
+CELLS = "name,size,glow,type\nc1,1.2,0.3,A\nc2,1.1,0.4,\nc3,4.0,2.2,B\nc4,4.2,2.1,\n"
+
+
+@pytest.fixture
+def workplace(tmp_path, monkeypatch):
+    """A folder with the files that the pages speak of, and the names that their Python uses."""
+    import numpy as np
+    import pandas as pd
+
+    import certmix
+
+    monkeypatch.chdir(tmp_path)
+    constraints = re.search(
+        r"```\n(type,samples.*?)```", (ROOT / "docs" / "constraints.md").read_text(), flags=re.S
+    )
+    assert constraints is not None
+    (tmp_path / "constraints.csv").write_text(constraints[1].replace("min-size,,,10", "min-size,,,5"))
+    (tmp_path / "cells.csv").write_text(CELLS)
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(30, 2)) * 0.3 + np.repeat([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]], 10, axis=0)
+    frame = pd.DataFrame(points, columns=["a", "b"], index=[f"S{i + 1}" for i in range(30)])
+    frame["batch"] = [f"lot {i // 2}" if i < 4 else "" for i in range(30)]
+    problem = certmix.Problem(frame[["a", "b"]][::4], 2, variance=0.1)
+    return {
+        "certmix": certmix,
+        "CertifiedGaussianMixture": certmix.CertifiedGaussianMixture,
+        "MustLink": certmix.MustLink,
+        "data": frame[["a", "b"]],
+        "frame": frame,
+        "X": points,
+        "X_new": points[:3],
+        "problem": problem,
+        "result": certmix.solve(problem),
+    }
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if "```python" in p.read_text()], ids=lambda p: p.name)
+def test_python_of_a_page_runs(page, workplace, capsys):
+    """The blocks of Python on a page run as they are written, one after the other."""
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.S):
+        exec(compile(block, page.name, "exec"), workplace)
+
+
+def commands() -> list:
+    """Every command of certmix in a block of a page, without its comment and what it is piped into."""
+    found = []
+    for page in PAGES:
+        for block in re.findall(r"```(?:console)?\n(.*?)```", page.read_text(), flags=re.S):
+            for line in re.findall(
+                r"^(?:\$ )?certmix ((?:solve|verify|constraints|reproduce|export) .*)$", block, flags=re.M
+            ):
+                if "  " not in line:
+                    found.append(pytest.param(line.split("|")[0].split(), id=f"{page.name}: {line}"))
+    return found
+
+
+@pytest.mark.parametrize("words", commands())
+def test_commands_of_a_page_are_understood(words):
+    """Every command has options that exist, with values they can take; nothing is run."""
+    import typer.main
+
+    command = typer.main.get_command(app)
+    while hasattr(command, "commands"):
+        command = command.commands[words[0]]
+        words = words[1:]
+    command.make_context("certmix", list(words))
 
 
 def test_something_is_shown():
