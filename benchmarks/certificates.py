@@ -62,7 +62,7 @@ def measure(name: str, problem: Problem, time_limit: float) -> tuple[str, ...]:
     )
     start = time.perf_counter()
     try:
-        certificate = make(problem, result, ledger.record, threads=options.n_threads)
+        certificate, _ = make(problem, result, ledger.record, threads=options.n_threads)
     except Unproved as reason:
         made = time.perf_counter() - start
         return (name, chosen, f"{solved:.2f}", f"{made:.2f}", *["-"] * 6, f"no certificate: {reason}")

@@ -62,6 +62,8 @@ class Result:
         How the command line prepared the data (``--standardize``, ``--pca``).
     certificate : Certificate, or None
         The proof as data, where one was asked for and made; ``certmix.verify(result.certificate, data)`` checks it.
+    verdict : Verdict, or None
+        What the checker said, where the level is ``verified``; ``lower_bound`` is then the bound that it confirmed.
     """
 
     status: Status
@@ -91,6 +93,7 @@ class Result:
     data: np.ndarray | None = None
     precision: np.ndarray | None = None
     transform: Transform | None = None
+    verdict: Verdict | None = None
 
     def __post_init__(self) -> None:
         for name in ("labels", "means", "weights", "posterior", "runner_up", "fixed"):
@@ -139,26 +142,38 @@ class Result:
         )
 
     def checked(self, data: Any) -> tuple[Result, Verdict]:
-        """Let the checker look at the certificate: the result with the level it then has, and the verdict.
-
-        The level becomes ``verified`` only if the certificate supports what the result says: the same clustering and
-        value, and a bound no weaker than the result's, or one from which the same status follows.
-        """
+        """Let the checker look at the certificate: the result with the level it then has, and the verdict."""
         from certmix.verify.api import verify
 
         if self.certificate is None:
             raise ValueError("there is no certificate to check: ask for one with certificate=True")
         verdict = verify(self.certificate, data)
-        if self.certificate.infeasible:
-            proved = verdict.verified and self.status is Status.INFEASIBLE
-            return replace(self, certificate_level="verified" if proved else self.certificate_level), verdict
-        same = np.array_equal(self.certificate.arrays["incumbent/labels"], np.asarray(self.labels))
+        return self.judged(verdict), verdict
+
+    def judged(self, verdict: Verdict) -> Result:
+        """The result with the level that a verdict on its certificate gives it.
+
+        The level becomes ``verified``, and the bound the verified one, only if the certificate supports what the
+        result says: the same clustering, and a bound from which the same status follows, no weaker than the result's
+        where it is not optimal.
+        """
+        assert self.certificate is not None
+        if self.certificate_level == "verified":  # by an earlier verdict
+            return replace(self, certificate_level="computed", verdict=None).judged(verdict)
+        if not verdict.verified:
+            return self
+        if self.certificate.infeasible or self.status is Status.INFEASIBLE:
+            same = self.certificate.infeasible and self.status is Status.INFEASIBLE
+            return replace(self, certificate_level="verified", verdict=verdict) if same else self
+        bound = min(verdict.bound, self.objective)
         slack = 1e-9 * max(1.0, abs(self.lower_bound))
-        enough = verdict.bound >= self.lower_bound - slack or (
-            self.status is Status.OPTIMAL and self.tolerances.closed(self.objective, verdict.bound)
-        )
-        level = "verified" if verdict.verified and same and enough else self.certificate_level
-        return replace(self, certificate_level=level), verdict
+        enough = self.status is Status.OPTIMAL or bound >= self.lower_bound - slack
+        same = np.array_equal(self.certificate.arrays["incumbent/labels"], np.asarray(self.labels))
+        status = decide(self.objective, bound, self.tolerances)
+        # Where the verified bound settles what the search had left open, so much the better.
+        if not (same and enough and status in (self.status, Status.OPTIMAL)):
+            return self
+        return replace(self, status=status, certificate_level="verified", lower_bound=bound, verdict=verdict)
 
     def predict(self, rows: Any) -> np.ndarray:
         """The most probable component of new samples, each on its own; side constraints are not about them.

@@ -89,7 +89,8 @@ def solve(
     certificate : bool
         Whether to make a certificate that :func:`certmix.verify` can check: ``result.certificate``. It takes about as
         long as the run. It counts against the time limit: the search has four fifths of that, the certificate what is
-        then left. Where none can be made, it is None and the log says why.
+        then left. Unless that would take too long the checker looks at it at once, and the level of the result is then
+        ``verified``. Where none can be made, it is None and the log says why.
     verbose : bool
         Write a log to standard error.
     observers : sequence of Observer
@@ -211,7 +212,7 @@ def _attended(problem: Problem, runner: Engine, ledger: Ledger, options: Options
 
 
 def _with_certificate(problem: Problem, result: Result, ledger: Ledger, options: Options) -> Result:
-    """The result with a certificate, if one can be made in the time that is left; nothing else of it changes."""
+    """The result with a certificate, if one can be made in the time that is left, and the level it has by that."""
     from certmix.certificate.prove import Unproved, make
 
     start = ledger.seconds
@@ -225,7 +226,7 @@ def _with_certificate(problem: Problem, result: Result, ledger: Ledger, options:
         seconds = left if math.isfinite(left) else None
         work = partial(make, problem, result, ledger.record, time_limit=seconds, threads=options.n_threads)
         with raising():
-            found = attend(work, ledger.stop, limit)
+            found, verdict = attend(work, ledger.stop, limit)
     except Unproved as reason:
         ledger.message(f"no certificate: {reason}")
     except (KeyboardInterrupt, Abandoned):
@@ -234,8 +235,10 @@ def _with_certificate(problem: Problem, result: Result, ledger: Ledger, options:
         # What was found and proved stands, whatever happens to the record of it.
         ledger.message(f"no certificate: {type(error).__name__}: {error}")
     else:
-        ledger.message(f"certificate made in {ledger.seconds - start:.3g} s")
-        return replace(result, certificate=found)
+        checked = "" if verdict is None else " and checked"
+        ledger.message(f"certificate made{checked} in {ledger.seconds - start:.3g} s")
+        result = replace(result, certificate=found)
+        return result if verdict is None else result.judged(verdict)
     finally:
         ledger.record = None
     return result

@@ -35,7 +35,7 @@ def certified(problem: Problem) -> tuple[float, Certificate | None, bool] | None
     if result.labels is None:
         return None
     try:
-        certificate = make(problem, result, time_limit=600.0)
+        certificate, _ = make(problem, result, time_limit=600.0)
     except Unproved:
         return result.objective, None, False
     return (
@@ -100,8 +100,7 @@ def test_whoever_solved_it_the_certificate_is_verified(engine: str, weights: str
     assert result.certificate is not None
     checked, verdict = result.checked(problem)
     assert verdict.verified, verdict.sentence
-    assert checked.certificate_level == "verified"
-    assert result.certificate_level == "computed"
+    assert checked.certificate_level == result.certificate_level == "verified"
     assert checked.tolerances.closed(verdict.value, verdict.bound)
     assert verdict.value == pytest.approx(result.objective, rel=1e-12)
 
@@ -138,7 +137,7 @@ def test_an_unfinished_run_is_certified_for_what_it_proved() -> None:
     assert certmix.verify(result.certificate, problem.data).verified
     early = certmix.solve(problem, "interval", node_limit=2)
     assert early.status is Status.FEASIBLE
-    found = make(problem, early)
+    found, _ = make(problem, early)
     assert found.bound >= early.lower_bound - 1e-8 * abs(early.lower_bound)
     assert check(found.document, found.arrays, problem.data).verified
 
@@ -149,10 +148,13 @@ def test_the_level_stays_where_the_certificate_says_less() -> None:
     result = certmix.solve(problem, certificate=True)
     assert result.certificate is not None
     document = {**result.certificate.document, "bound": result.objective - 1.0}
-    weaker = replace(result, certificate=Certificate(document, result.certificate.arrays))
+    weaker = replace(
+        result, certificate=Certificate(document, result.certificate.arrays), certificate_level="computed"
+    )
     again, verdict = weaker.checked(problem)
     assert verdict.verified
     assert again.certificate_level == "computed"
+    assert result.checked(problem.data + 1.0)[0].certificate_level == "computed"
     with pytest.raises(ValueError, match="no certificate"):
         replace(result, certificate=None).checked(problem)
 

@@ -37,7 +37,7 @@ def entangled(seed: int, n: int, K: int, links: int, spread: float = 1.5) -> Pro
 
 def verdict_on(problem: Problem, result: Result) -> tuple[set[str], int, Verdict]:
     """Kinds of steps, nodes, and what the checker says."""
-    certificate = make(problem, result, time_limit=600.0)
+    certificate, _ = make(problem, result, time_limit=600.0)
     kinds = {step["kind"] for step in certificate.document["steps"]}
     verdict = check(certificate.document, certificate.arrays, problem.data)
     return kinds, len(certificate.arrays["tree/parent"]), verdict
@@ -72,7 +72,7 @@ def test_an_unfinished_run_gets_a_semidefinite_proof_of_its_bound() -> None:
     problem = entangled(0, 26, 3, 10)
     result = certmix.solve(problem, "interval", node_limit=40)
     assert result.status == "feasible"
-    certificate = make(problem, result, time_limit=600.0)
+    certificate, _ = make(problem, result, time_limit=600.0)
     assert result.lower_bound - 1e-8 * abs(result.lower_bound) <= certificate.bound
     assert certificate.bound <= certmix.solve(problem, "interval").objective
     assert check(certificate.document, certificate.arrays, problem.data).verified
@@ -108,4 +108,4 @@ def test_a_proof_that_the_checker_rejects_is_not_handed_out(monkeypatch: pytest.
     with pytest.raises(Unproved, match="a test says so"):
         make(problem, result)
     monkeypatch.setattr(prove, "CHECK_SHARE", 0.0)
-    assert make(problem, result).bound <= result.objective
+    assert make(problem, result)[0].bound <= result.objective

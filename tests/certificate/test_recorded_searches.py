@@ -156,7 +156,7 @@ def test_what_the_checker_relaxes_gets_no_certificate_unless_it_is_convinced() -
         problem = overlapping(seed, n=8, K=2, weight_bounds=(0.3, 0.7))
         result, recorder = searched(problem)
         try:
-            certificate = recorded(problem, result, recorder)
+            certificate, _ = recorded(problem, result, recorder)
         except Unproved:
             refused += 1
             continue

@@ -103,7 +103,7 @@ def branched(problem: Problem, result: certmix.Result) -> Certificate:
         patch.setattr(prove, "MOST_DENSE", 0)
         patch.setattr(maker, "FEW_CLUSTERINGS", 100)
         patch.setattr(maker.LagrangianProver, "_trees", reluctant)
-        found = make(problem, result)
+        found, _ = make(problem, result)
     assert len(found.arrays["tree/parent"]) > 3
     return found
 
@@ -185,6 +185,7 @@ def statement_changes(statement: dict[str, Any]) -> dict[str, Any]:
         "prior_precision": np.tile(np.eye(statement["n_features"]), (K, 1, 1)).tolist(),
         "estimators": ["weights"],
         "allow_empty": True,
+        "component_names": statement["component_names"][::-1],
         "together": [[0, 8]] if statement["together"] != [[0, 8]] else [],
         "apart": statement["apart"][1:] if statement["apart"] else [[0, 8]],
         "implications": [[0, 8, 0]],
@@ -218,7 +219,10 @@ def test_another_statement_is_rejected(name: str, entry: str) -> None:
 DOCUMENT: dict[str, Callable[[dict[str, Any], float], Any]] = {
     "format": lambda d, u: "certmix-result",
     "version": lambda d, u: 2,
-    "version ": lambda d, u: "1",
+    "version ": lambda d, u: "3",
+    "version   ": lambda d, u: 3.0,
+    "claim": lambda d, u: "infeasible",
+    "claim ": lambda d, u: True,
     "version  ": lambda d, u: True,
     "bound": lambda d, u: u + 1e-6 * max(1.0, abs(u)),
     "bound ": lambda d, u: u + 1.0,

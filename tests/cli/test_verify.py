@@ -33,7 +33,8 @@ def test_constraints_that_were_not_compared_are_mentioned(solved):
     """Without --constraints the claim holds for the constraints in the certificate, and the sentence says so."""
     answer = solved(f"verify out data.csv {DATA}")
     assert answer.code == 0
-    assert "taken from the certificate" in answer.out
+    assert "Taken from the certificate, not compared: " in answer.out
+    assert "1 side constraint" in answer.out
 
 
 def test_other_constraints_are_rejected(solved, files):
@@ -42,7 +43,7 @@ def test_other_constraints_are_rejected(solved, files):
         (files / "other.csv").write_text(text)
         answer = solved(f"verify out data.csv {DATA} --constraints other.csv")
         assert answer.code == 1
-        assert "constraints are not those" in answer.out
+        assert "differs in side constraints" in answer.out
     assert solved(f"verify out data.csv {DATA} --constraints rules.csv --min-size 2").code == 1
 
 
@@ -113,3 +114,85 @@ def test_a_local_search_has_nothing_to_verify(certmix):
     answer = certmix("solve data.csv -k 2 --columns a,b --variance 0.5 --engine hard-em --json --verify")
     assert answer.json["certificate"] == "none"
     assert "no certificate" in answer.err
+
+
+FULL = f"{DATA} -k 2 --variance 0.5 --weights free --prior flat --constraints rules.csv"
+
+
+def test_whatever_is_given_is_compared(solved, files):
+    """Every problem option of solve is an option of verify; one that differs from the run's is told by its part."""
+    answer = solved(f"verify out data.csv {FULL} --json")
+    assert answer.code == 0, answer.out + answer.err
+    assert answer.json["taken_from_certificate"] == []
+    for change, part in {
+        "-k 3": "components",
+        "--variance 0.6": "covariance",
+        "--precision precision.csv": "",
+        "--weights uniform": "weights",
+        "--weights 0.3,0.7": "weights",
+        "--prior dirichlet=2": "prior",
+        "--prior gaussian=4": "prior",
+        "--max-size 4": "side constraints",
+        "--label-column label": "side constraints",
+    }.items():
+        answer = solved(f"verify out data.csv {DATA} {change}")
+        assert answer.code == (1 if part else 0), change
+        assert not part or f"differs in {part}" in answer.out, change
+
+
+def test_what_was_taken_from_the_certificate_is_named(solved):
+    """In the sentence and in the JSON, as far as no option spoke of it."""
+    answer = solved(f"verify out data.csv {DATA} --variance 0.5 --json")
+    taken = ["2 components", "free weights", "no prior", "1 side constraint"]
+    assert answer.json["taken_from_certificate"] == taken
+    assert ", ".join(taken) in answer.json["sentence"]
+
+
+def test_a_model_that_does_not_fit_is_rejected_not_bad_input(solved):
+    """Three weights for a certificate of two components: it is about another problem."""
+    answer = solved(f"verify out data.csv {DATA} --weights 0.2,0.3,0.5")
+    assert answer.code == 1
+    assert "does not fit" in answer.out
+
+
+def test_other_preparation_comes_with_a_hint(solved, certmix):
+    """The run's own options are in the certificate, so the sentence can say what to give."""
+    answer = solved("verify out data.csv --columns a,b --standardize --variance 0.5")
+    assert answer.code == 1
+    assert "digest differs" in answer.out
+    assert "--components 2 --columns a,b --variance 0.5 --constraints rules.csv" in answer.out
+    assert certmix("solve data.csv -k 2 --columns a,b --pca 1 --no-header --out other --quiet").code == 2
+    assert certmix("solve data.csv -k 2 --columns a,b --header --pca 1 --out other --quiet").code == 0
+    assert "--header --pca 1" in certmix("verify other data.csv --columns a,b").out
+
+
+def test_a_hidden_model_of_a_built_in_set_is_rejected(certmix):
+    """Another K or covariance than the set's own is another problem unless the same option is given."""
+    assert certmix("solve iris1d -k 1 --variance 5 --out out --quiet").code == 0
+    answer = certmix("verify out iris1d")
+    assert answer.code == 1
+    assert "differs in components, covariance" in answer.out
+    assert certmix("verify out iris1d -k 1").code == 1
+    answer = certmix("verify out iris1d -k 1 --variance 5")
+    assert answer.code == 0
+    assert "Taken" not in answer.out
+
+
+def test_the_bound_of_a_verified_result_is_the_verified_one(certmix, files):
+    """In result.json, the summary and the sentence; the maker's check is the only one."""
+    import certmix as package
+    from certmix.certificate import prove
+
+    calls, check = [], prove.check
+    prove.check = lambda *args: calls.append(1) or check(*args)
+    try:
+        answer = certmix("solve data.csv -k 2 --columns a,b --variance 0.5 --out out --verify")
+    finally:
+        prove.check = check
+    assert len(calls) == 1
+    assert answer.err.count("Verified") == 1
+    written = json.loads((files / "out" / "result.json").read_text())
+    stated = json.loads((files / "out" / "certificate.json").read_text())
+    assert written["certificate"] == "verified"
+    assert written["lower_bound"] == min(stated["bound"], written["objective"])
+    assert package.verify("out", "data.csv").verified is False  # other columns

@@ -38,7 +38,8 @@ def verdict(
     entry = {**state(Problem(data, K)), **said}
     document = {
         "format": "certmix-certificate",
-        "version": 1,
+        "version": 3,
+        "claim": "bound",
         "objective": objective,
         "bound": bound,
         "digests": {"statement": digest(entry), "data": data_digest(data)},

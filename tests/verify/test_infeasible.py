@@ -30,7 +30,7 @@ def claim(
     statement = state(problem)
     document = {
         "format": "certmix-certificate",
-        "version": 2,
+        "version": 3,
         "claim": "infeasible",
         "objective": None,
         "bound": None,
@@ -123,9 +123,11 @@ def test_random_problems_are_called_infeasible_when_they_are() -> None:
     ("entry", "value"),
     [
         ("version", 1),
-        ("version", 3),
+        ("version", 4),
         ("version", True),
-        ("version", "2"),
+        ("version", "3"),
+        ("version", 3.0),
+        ("version", 2),
         ("claim", "bound"),
         ("claim", None),
         ("claim", True),
@@ -183,7 +185,7 @@ def test_no_certificate_of_a_bound_becomes_one_of_infeasibility() -> None:
     for problem in cases:
         certificate = certmix.solve(problem, certificate=True).certificate
         assert certificate is not None
-        document = {**certificate.document, "version": 2, "claim": "bound"}
+        document = {**certificate.document, "claim": "bound"}
         assert check(document, certificate.arrays, problem.data).verified
         document |= {"claim": "infeasible", "objective": None, "bound": None}
         arrays = {k: v for k, v in certificate.arrays.items() if not k.startswith("incumbent/")}

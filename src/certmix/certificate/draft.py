@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from certmix._version import __version__
-from certmix.certificate.format import FORMAT, VERSION, WITH_CLAIM, Certificate
+from certmix.certificate.format import FORMAT, VERSION, Certificate
 from certmix.certificate.statement import state
 from certmix.problem import Problem
 from certmix.result import Result
@@ -57,12 +57,12 @@ class Draft:
             "incumbent/means": np.asarray(result.means, dtype=np.float64),
             "incumbent/weights": np.asarray(result.weights, dtype=np.float64),
         }
-        claim = {"version": VERSION, "objective": float(result.objective), "bound": float(bound)}
+        claim = {"claim": "bound", "objective": float(result.objective), "bound": float(bound)}
         return self._finished(problem, result, claim, incumbent)
 
     def refutation(self, problem: Problem, result: Result) -> Certificate:
         """The finished certificate of a tree in which nothing feasible is left."""
-        claim = {"version": WITH_CLAIM, "claim": "infeasible", "objective": None, "bound": None}
+        claim: dict[str, Any] = {"claim": "infeasible", "objective": None, "bound": None}
         return self._finished(problem, result, claim, {})
 
     def _finished(
@@ -72,10 +72,10 @@ class Draft:
         tolerances = {"relative": result.tolerances.relative, "absolute": result.tolerances.absolute}
         document = {
             "format": FORMAT,
+            "version": VERSION,
             **claim,
             "made_by": f"certmix {__version__}, engine {result.engine}",
             "tolerances": tolerances,
-            "component_names": list(problem.component_names),
             "digests": {"statement": digest(statement), "data": data_digest(problem.data)},
             "steps": self.steps,
             "statement": statement,

@@ -21,10 +21,8 @@ import numpy as np
 
 from certmix.errors import InputError
 from certmix.io.atomic import write_atomically, write_text
+from certmix.verify.check import FORMAT, VERSION
 
-FORMAT = "certmix-certificate"
-VERSION = 1
-WITH_CLAIM = 2  # the version with an entry ``claim``, "bound" or "infeasible"
 LEVEL = 1  # of compression: certificates are 5 to 12 % larger than with NumPy's 6, in a fifth of the time
 MOST_BYTES = 2**31  # what the arrays of a certificate may take in memory
 
@@ -36,8 +34,8 @@ class Certificate:
     Attributes
     ----------
     document : dict, ready for JSON
-        ``format``, ``version``, ``statement``, ``digests``, ``objective``, ``bound``, ``tolerances``, ``steps``,
-        ``made_by``; in version 2 ``claim``.
+        ``format``, ``version``, ``claim``, ``statement``, ``digests``, ``objective``, ``bound``, ``tolerances``,
+        ``steps``, ``made_by``; of a run on the command line ``options``.
     arrays : dict of name -> ndarray
         ``incumbent/labels``, ``incumbent/means``, ``incumbent/weights``, ``tree/parent``, ``tree/kind``,
         ``tree/args``, and those of the steps.
@@ -108,17 +106,26 @@ def _read_json(source: Path) -> dict[str, Any]:
     if not source.is_file():
         raise InputError(f"there is no file {str(source)!r}")
     try:
-        document = json.loads(source.read_text(encoding="utf-8"), parse_constant=_no_constant)
+        text = source.read_text(encoding="utf-8")
+        document = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_doubles)
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{source} cannot be read: it is not JSON ({error})") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InputError(f"{source} is not a certificate of certmix")
     version = document.get("version")
-    if isinstance(version, bool) or version not in (VERSION, WITH_CLAIM):
+    if type(version) is not int or version != VERSION:
         raise InputError(
-            f"{source} has format version {version!r}; this certmix reads versions {VERSION} and {WITH_CLAIM}"
+            f"{source} has format version {version!r}; this certmix reads version {VERSION}: make it again"
         )
     return document
+
+
+def _no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; an entry that stands twice would be read differently by others."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("an entry stands twice in an object")
+    return found
 
 
 def _no_constant(text: str) -> float:

@@ -20,7 +20,7 @@ from certmix.problem import Problem
 from certmix.result import Result
 from certmix.status import Status
 from certmix.verify import dynamic, statement
-from certmix.verify.check import check
+from certmix.verify.check import Verdict, check
 from certmix.verify.domain import Domain
 from certmix.verify.enumeration import MOST, count, enumerate_all
 from certmix.verify.evidence import Evidence, Rejected
@@ -31,11 +31,11 @@ MOST_DIMENSIONS = 6
 MOST_DENSE = 600  # groups that a semidefinite search of the maker's own may have
 FEW_GROUPS = 200  # with conflicts and so few groups it is tried first
 FIRST_SHARE = 0.85  # of the time, for what is tried first
-CHECK_SHARE = (
-    0.3  # of the time: a proof by multipliers that would take longer to check is handed out unchecked
-)
+CHECK_SHARE = 0.3  # of the time: a proof that would take longer to check is handed out unchecked
 
-__all__ = ["Unproved", "make"]
+Made = tuple[Certificate, Verdict | None]
+
+__all__ = ["Made", "Unproved", "make"]
 
 
 def make(
@@ -46,8 +46,8 @@ def make(
     time_limit: float | None = None,
     threads: int = 1,
     should_stop: Callable[[], bool] = lambda: False,
-) -> Certificate:
-    """A certificate for what a result claims.
+) -> Made:
+    """A certificate for what a result claims, with the checker's verdict unless it would take too long to have one.
 
     Parameters
     ----------
@@ -76,10 +76,13 @@ def make(
     domain = Domain.of(root)
     domain.propagate(root)
     nothing = Evidence({}, {})
+    began = time.perf_counter()
     if dynamic.refusal(root, domain) is None:
-        return _simple(problem, result, "dynamic", dynamic.dynamic(root, domain, nothing, 0.0))
+        found = _simple(problem, result, "dynamic", dynamic.dynamic(root, domain, nothing, 0.0))
+        return _checked(found, problem, time.perf_counter() - began, limit)
     if count(domain) <= MOST:
-        return _simple(problem, result, "enumerate", enumerate_all(root, domain, nothing, 0.0))
+        found = _simple(problem, result, "enumerate", enumerate_all(root, domain, nothing, 0.0))
+        return _checked(found, problem, time.perf_counter() - began, limit)
     if result.engine == "sdp" and record is not None:
         from certmix.certificate.semidefinite import recorded
 
@@ -87,18 +90,21 @@ def make(
     return _anew(problem, result, record, root, threads, end, should_stop)
 
 
-def _infeasible(problem: Problem, result: Result, root: Root, late: Callable[[], bool]) -> Certificate:
+def _infeasible(problem: Problem, result: Result, root: Root, late: Callable[[], bool]) -> Made:
     """A tree in which nothing feasible is left, checked."""
     draft = Draft()
     refute(root, draft, in_conflict(problem, root), late)
-    return _convincing(draft.refutation(problem, result), problem)
+    return _checked(draft.refutation(problem, result), problem, 0.0, math.inf)
 
 
-def _convincing(certificate: Certificate, problem: Problem) -> Certificate:
+def _checked(certificate: Certificate, problem: Problem, expected: float, limit: float) -> Made:
+    """With the checker's verdict, unless the check is expected to take too much of the time."""
+    if expected > CHECK_SHARE * limit:
+        return certificate, None
     verdict = check(certificate.document, certificate.arrays, problem.data)
     if not verdict.verified:
         raise Unproved(f"the checker does not accept it ({verdict.sentence.rstrip('.')})")
-    return certificate
+    return certificate, verdict
 
 
 def _simple(problem: Problem, result: Result, kind: str, bound: float) -> Certificate:
@@ -129,7 +135,7 @@ def _anew(
     threads: int,
     end: float,
     should_stop: Callable[[], bool],
-) -> Certificate:
+) -> Made:
     """A proof by multipliers or by a semidefinite search of its own, the more promising one first.
 
     Multipliers know little of conflicts; with few groups the semidefinite bound is the quicker one where they matter.
@@ -141,7 +147,7 @@ def _anew(
     conflicting = len(root.conflicts) > 0 and not _settled_at_root(record, result)
     dense = root.N <= MOST_DENSE and instance.exact
 
-    def by_multipliers(seconds: float) -> Certificate:
+    def by_multipliers(seconds: float) -> Made:
         until = time.perf_counter() + seconds
 
         def late() -> bool:
@@ -149,9 +155,9 @@ def _anew(
 
         own = None if conflicting else record
         found, checking = _lagrangian(problem, result, own, root, instance, threads, late)
-        return _convincing(found, problem) if checking <= CHECK_SHARE * seconds else found
+        return _checked(found, problem, checking, seconds)
 
-    def by_search(seconds: float) -> Certificate:
+    def by_search(seconds: float) -> Made:
         return searched(problem, result, seconds, threads)
 
     ways = [by_multipliers, by_search] if dense else [by_multipliers]

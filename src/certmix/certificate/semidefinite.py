@@ -24,15 +24,15 @@ from certmix.problem import Problem, interchangeable
 from certmix.result import Result
 from certmix.search.bounds.semidefinite.record import Recorder, Step
 from certmix.status import Status
-from certmix.verify.check import check
+from certmix.verify.check import Verdict, check
 from certmix.verify.semidefinite import FIELDS
 from certmix.verify.tree import ALL_AT_LEAST, FIRST_AT_MOST, IN, OUT
 
 PREFIX = "semidefinite/"
 
 
-def recorded(problem: Problem, result: Result, recorder: Recorder) -> Certificate:
-    """The certificate of a search that was recorded; it is checked, which takes little of the time of the search.
+def recorded(problem: Problem, result: Result, recorder: Recorder) -> tuple[Certificate, Verdict]:
+    """The certificate of a search that was recorded, and the checker's verdict on it (a quick one).
 
     Raises
     ------
@@ -44,7 +44,7 @@ def recorded(problem: Problem, result: Result, recorder: Recorder) -> Certificat
     with threadpool_limits(1):  # many small matrices: threads would only get in each other's way
         verdict = check(certificate.document, certificate.arrays, problem.data)
     if verdict.verified:
-        return certificate
+        return certificate, verdict
     if not reduce(problem).exact:
         raise Unproved(
             "the checker takes bounds on the weights and means tied to averages for less than they are"
@@ -52,8 +52,10 @@ def recorded(problem: Problem, result: Result, recorder: Recorder) -> Certificat
     raise Unproved(f"its record does not convince the checker ({verdict.sentence.rstrip('.')})")
 
 
-def searched(problem: Problem, result: Result, seconds: float, threads: int = 1) -> Certificate:
-    """A certificate from a semidefinite search of its own, for a result that another engine found.
+def searched(
+    problem: Problem, result: Result, seconds: float, threads: int = 1
+) -> tuple[Certificate, Verdict]:
+    """A certificate, checked, from a semidefinite search of its own, for a result that another engine found.
 
     Raises
     ------

@@ -9,15 +9,16 @@ import numpy as np
 
 from certmix.presolve.groups import merged
 from certmix.problem import Problem
+from certmix.problem.rules import Rules
 
 
-def state(problem: Problem) -> dict[str, Any]:
+def state(problem: Problem, rules: Rules | None = None) -> dict[str, Any]:
     """The statement of a problem; the same problem always has the same one.
 
     Rules are sorted and without repetition; must-links are given as links to the first sample of their group, so that
-    it does not matter in which order a user wrote them.
+    it does not matter in which order a user wrote them. Other rules may stand in for the problem's own.
     """
-    p, rules = problem, problem.rules
+    p, rules = problem, problem.rules if rules is None else rules
     boxed, prior = p.has_weight_box, p.prior
     K, d = p.n_components, p.n_features
     return {
@@ -36,7 +37,8 @@ def state(problem: Problem) -> dict[str, Any]:
         "prior_precision": prior.precision.tolist() if prior.on_means else None,
         "estimators": sorted(p.estimators),
         "allow_empty": p.allow_empty,
-        "together": _together(problem),
+        "component_names": list(p.component_names),
+        "together": _together(rules, p.n_samples),
         "apart": _sorted((min(r.i, r.j), max(r.i, r.j)) for r in rules.apart),
         "implications": _sorted(
             (r.sample, r.then, r.component) for r in rules.implications if r.component >= 0
@@ -47,9 +49,9 @@ def state(problem: Problem) -> dict[str, Any]:
     }
 
 
-def _together(problem: Problem) -> list[list[int]]:
+def _together(rules: Rules, n: int) -> list[list[int]]:
     """Every sample linked to the first of its group. (Implications for every component are must-links.)"""
-    of = merged(problem.rules, problem.n_samples)
+    of = merged(rules, n)
     _, first = np.unique(of, return_index=True)
     return [[int(first[g]), i] for i, g in enumerate(of.tolist()) if first[g] != i]
 

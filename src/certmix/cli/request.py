@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import wraps
@@ -108,32 +109,45 @@ class _Data:
         return self.everything[name]
 
 
-def build(request: Request) -> Asked:
-    """The problem that the options ask for; everything is checked before any work."""
+class Unfit(InputError):
+    """What is given does not fit the number of components that was found elsewhere."""
+
+
+def build(request: Request, otherwise: int | None = None) -> Asked:
+    """The problem that the options ask for; everything is checked before any work.
+
+    Parameters
+    ----------
+    otherwise : the number of components where neither the request nor the data say it
+    """
     _check_covariance_options(request)
     weights = parsing.weights(request.weights or "free")
     data = read_data(request)
     n_components = request.n_components if request.n_components is not None else data.n_components
-    if n_components is None:
+    if n_components is None and otherwise is None:
         raise InputError("say how many components there are, with -k")
 
     from certmix.problem import Problem
 
     covariance, warnings = _covariance(request, data)
     constraints = _constraints(request, data)
+    prior = parsing.priors(request.prior or (), data.frame.to_numpy())
     column = () if request.label_column is None else data.column(request.label_column, "--label-column")
+    count = n_components if n_components is not None else otherwise
+    assert count is not None
     try:
         problem = Problem(
             data.frame,
-            n_components,
+            count,
             **covariance,
             weights=weights,
-            prior=parsing.priors(request.prior or (), data.frame.to_numpy()),
+            prior=prior,
             constraints=constraints,
-            component_names=_component_names(constraints, column, n_components) if n_components > 0 else None,
+            component_names=component_names(constraints, column, count) if count > 0 else None,
         )
     except InputError as error:
-        raise InputError(_with_option(error)) from None
+        kind = Unfit if n_components is None else InputError
+        raise kind(_with_option(error)) from None
     return Asked(problem, data.transform, (*data.notes, *problem.notes), tuple(warnings))
 
 
@@ -148,13 +162,42 @@ def _with_option(error: InputError) -> str:
 
 def read_data(request: Request) -> _Data:
     """The data of a request: a file, or a built-in set."""
-    name, sign, options = request.data.partition(":")
-    return _built_in(request, name, options if sign else "") if name in BUILT_IN else _file(request)
+    name, _, options = request.data.partition(":")
+    return _built_in(request, name, options) if built_in(request) else _file(request)
 
 
-def read_rules(request: Request, data: _Data) -> list[Any]:
-    """The side constraints of a request."""
-    return _constraints(request, data)
+def built_in(request: Request) -> bool:
+    """Whether the data are a built-in set, which brings everything else."""
+    return request.data.partition(":")[0] in BUILT_IN
+
+
+def stated(request: Request) -> set[str]:
+    """The parts of a problem (of :data:`certmix.verify.comparing.PARTS`) that the options given speak of."""
+    rules = (request.constraints, request.label_column, request.min_size, request.max_size)
+    covariance = (request.variance, request.precision, request.precision_from)
+    told = {
+        "components": request.n_components is not None,
+        "covariance": any(option is not None for option in covariance),
+        "weights": request.weights is not None,
+        "prior": bool(request.prior),
+        "side constraints": any(rule is not None for rule in rules),
+        "component names": any(rule is not None for rule in rules),
+    }
+    return {part for part, given in told.items() if given}
+
+
+def told(request: Request) -> str:
+    """The options that were given, as one would type them (files without their folders)."""
+    hints, words = get_type_hints(Request, include_extras=True), []
+    for f in fields(request):
+        value = getattr(request, f.name)
+        if f.name == "data" or value == f.default:
+            continue
+        names = [n for n in hints[f.name].__metadata__[0].param_decls or () if n.startswith("--")]
+        yes, _, no = (names[0] if names else "--" + f.name.replace("_", "-")).partition("/")
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            words += [yes if one else no] if isinstance(one, bool) else [yes, getattr(one, "name", str(one))]
+    return shlex.join(words)
 
 
 def _check_covariance_options(request: Request) -> None:
@@ -309,7 +352,7 @@ def _constraints(request: Request, data: _Data) -> list[Any]:
     return found
 
 
-def _component_names(
+def component_names(
     constraints: list[Any], column: Sequence[Any], n_components: int
 ) -> tuple[str, ...] | None:
     """The names that the label column and constraints give to components; None when they only count them.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from certmix import interruption
 from certmix.cli.output import check_directory, document, nothing, prepare_directory, write_files
-from certmix.cli.request import Asked, Request, build
+from certmix.cli.request import Asked, Request, build, told
 from certmix.cli.standard_output import say
 from certmix.engines import NAMES
 from certmix.errors import InfeasibleError, OutputError
@@ -87,6 +87,7 @@ def run_request(request: Request, run: Run) -> int:
         result = _solve(asked, run)
         if run.verify:
             result = _verified(result, asked)
+        result = _with_options(result, request)
         interruption.ignore()
         failure = _write(result, asked, run)
         _show(result, asked, run)
@@ -137,18 +138,28 @@ def _solve(asked: Asked, run: Run) -> Result:
 
 
 def _verified(result: Result, asked: Asked) -> Result:
-    """The result with the level that the checker gives it; what it says goes to standard error."""
+    """The result with the level that the checker gives it, or gave it already; what it says goes to standard error."""
     if result.certificate is None:
         print("not verified: there is no certificate", file=sys.stderr)
         return result
+    verdict = result.verdict
     try:
         with interruption.raising():
-            result, verdict = result.checked(asked.problem)
+            if verdict is None:
+                result, verdict = result.checked(asked.problem)
     except KeyboardInterrupt:
         print("not verified: interrupted while the certificate was checked", file=sys.stderr)
         return result
     print(f"{verdict.sentence} ({verdict.seconds:.3g} s)", file=sys.stderr)
     return result
+
+
+def _with_options(result: Result, request: Request) -> Result:
+    """The result with the options of the run in its certificate, as a hint for whoever verifies it."""
+    if result.certificate is None:
+        return result
+    document = {**result.certificate.document, "options": told(request)}
+    return replace(result, certificate=replace(result.certificate, document=document))
 
 
 def _tell(asked: Asked) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from certmix.cli.request import Request
 from certmix.cli.standard_output import say
+
+if TYPE_CHECKING:
+    from certmix.verify.check import Verdict
 
 VERIFIED, REJECTED = 0, 1
 
@@ -23,20 +26,15 @@ def verify_command(
     request: Request,
     json: Annotated[bool, typer.Option("--json", help="Print the verdict as one JSON object.")] = False,
 ) -> int:
-    """Check a certificate against data and side constraints, without trusting the program that made it.
+    """Check a certificate against a problem, without trusting the program that made it.
 
-    The checker is plain NumPy and uses nothing of the search. Data are read as for certmix solve, so give the same
-    options for columns, names and preparation. Side constraints are compared with the certificate's when any are given.
+    The checker is plain NumPy and uses nothing of the search. Give the data with the options that certmix solve had:
+    all that is given is compared with the certificate, and the sentence names what was taken from it. A built-in data
+    set is compared as a whole.
 
     Exit codes: 0 verified, 1 rejected, 2 bad usage or input.
     """
-    from certmix.cli.request import read_data, read_rules
-    from certmix.verify.api import verify
-
-    found = read_data(request)
-    rules = (request.constraints, request.label_column, request.min_size, request.max_size)
-    asked = any(rule is not None for rule in rules)
-    verdict = verify(certificate, found.frame, read_rules(request, found) if asked else None)
+    verdict = _verdict(certificate, request)
     if json:
         from certmix.io.results import dumps, finite
 
@@ -49,8 +47,33 @@ def verify_command(
             "nodes": verdict.nodes,
             "leaves": verdict.leaves,
             "seconds": verdict.seconds,
+            "taken_from_certificate": list(verdict.taken),
         }
         say(dumps(entry))
     else:
         say(f"{verdict.sentence}\nlevel: {verdict.level}\n")
     return VERIFIED if verdict.verified else REJECTED
+
+
+def _verdict(path: Path, request: Request) -> Verdict:
+    from certmix.certificate.statement import state
+    from certmix.cli.request import Unfit, build, built_in, stated
+    from certmix.verify.api import opened, rejected, verify
+    from certmix.verify.check import Verdict
+    from certmix.verify.comparing import different
+
+    certificate = opened(path)
+    if isinstance(certificate, Verdict):
+        return certificate
+    said = certificate.document.get("statement")
+    said = said if isinstance(said, dict) else {}
+    count = said.get("n_components")
+    try:
+        problem = build(request, count if type(count) is int and count > 0 else 1).problem
+    except Unfit as error:
+        return rejected(f"what is given does not fit the certificate ({error})")
+    if built_in(request):
+        return verify(certificate, problem)
+    # What no option can say: nothing to mention unless the certificate says something there.
+    silent = {"bounds", "estimators", "empty components"}.difference(different(state(problem), said))
+    return verify(certificate, problem, parts=stated(request) | silent)

@@ -133,8 +133,10 @@ def engine_cell(
         if heartbeat.interrupted:
             raise KeyboardInterrupt
         if result.certificate is not None:
-            tell("checking the certificate")
-            result, verdict = result.checked(asked)
+            verdict = result.verdict
+            if verdict is None:
+                tell("checking the certificate")
+                result, verdict = result.checked(asked)
             return as_dict(result) | {"verdict": verdict.sentence}
         return as_dict(result)
 

@@ -1,12 +1,12 @@
 """``certmix.verify``: a certificate, data and constraints in whatever form they come, handed to the checker.
 
-What is read here is read by the program's own readers of files; the checking itself is
-:func:`certmix.verify.check.check`.
+What is read here is read by the program's own readers of files, and what the user says of the problem is put into words
+of the statement by the program's own ``state``; the checking itself is :func:`certmix.verify.check.check`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,84 +15,165 @@ import numpy as np
 
 from certmix.errors import InputError
 from certmix.verify.check import Verdict, check
+from certmix.verify.comparing import PARTS, different, told, where
+from certmix.verify.statement import data_digest
 
 if TYPE_CHECKING:
     from certmix.certificate.format import Certificate
+    from certmix.problem import Problem
 
-RULES = ("together", "apart", "implications", "labels", "sizes", "counts")
 
-
-def verify(certificate: Certificate | str | Path, data: Any, constraints: Any = None) -> Verdict:
+def verify(
+    certificate: Certificate | str | Path,
+    data: Any,
+    constraints: Any = None,
+    *,
+    parts: Collection[str] | None = None,
+) -> Verdict:
     """Check a certificate without trusting the program that made it.
 
     Parameters
     ----------
     certificate : Certificate, or the path of its JSON file (or of the directory that holds it)
-    data : array-like of shape (n, d), DataFrame, Problem, path of a data file, or name of a built-in data set
-        The samples that the certificate is about. A Problem is compared as a whole, constraints included.
+    data : Problem, array-like of shape (n, d), DataFrame, path of a data file, or name of a built-in data set
+        What the certificate is about. A Problem and a built-in data set are compared as a whole, constraints and names
+        included. With samples alone, everything else is taken from the certificate, and the sentence says so.
     constraints : list of constraints, or path of a constraints file, optional
-        The side constraints that the certificate ought to be about, instead of those of a Problem. Without them,
-        the claim is verified for the constraints that the certificate states.
+        The side constraints that the certificate ought to be about, instead of those of a Problem.
+    parts : names of :data:`certmix.verify.comparing.PARTS`, optional
+        What of a Problem is compared; by default all of it.
 
     Returns
     -------
     Verdict
-        ``verdict.verified``, and ``verdict.sentence`` that says what is proved or what fails.
+        ``verdict.verified``, ``verdict.sentence`` that says what is proved or what fails, and ``verdict.taken``: what
+        was taken from the certificate and not compared.
     """
+    found = opened(certificate)
+    if isinstance(found, Verdict):
+        return found
+    stated = found.document.get("statement")
+    if not isinstance(stated, Mapping):
+        return rejected("the statement cannot be read")
+    try:
+        values, own, known = _own(data, constraints, stated)
+    except _Unfit as error:
+        return rejected(f"what is given does not fit the certificate ({error})")
+    if not _about(found, values):
+        verdict = check(found.document, found.arrays, values)
+        return replace(verdict, sentence=verdict.sentence + _hint(found))
+    compared = set(known if parts is None else parts)
+    unlike = [where(part, own, stated) for part in different(own, stated) if part in compared]
+    if unlike:
+        return rejected(f"the certificate states another problem: it differs in {', '.join(unlike)}")
+    verdict = check(found.document, found.arrays, values)
+    if not verdict.verified:
+        return verdict
+    taken = tuple(words for part in PARTS if part not in compared and (words := told(part, stated)))
+    note = f" (Taken from the certificate, not compared: {', '.join(taken)}.)" if taken else ""
+    return replace(verdict, sentence=verdict.sentence + note, taken=taken)
+
+
+def opened(certificate: Certificate | str | Path) -> Certificate | Verdict:
+    """The certificate, or its rejection; a file that is not there is an :class:`InputError`."""
     from certmix.certificate.format import Certificate
 
-    if not isinstance(certificate, Certificate):
-        try:
-            certificate = Certificate.load(certificate)
-        except InputError as error:
-            if "there is no file" in str(error):
-                raise
-            return Verdict(False, "rejected", f"Rejected: {error}.")
-    frame, everything, problem = _data(data)
-    values = _matrix(frame)
-    stated = certificate.document.get("statement")
+    if isinstance(certificate, Certificate):
+        return certificate
+    try:
+        return Certificate.load(certificate)
+    except InputError as error:
+        if "there is no file" in str(error):
+            raise
+        return rejected(str(error))
+
+
+def rejected(why: str) -> Verdict:
+    return Verdict(False, "rejected", f"Rejected: {why}.")
+
+
+class _Unfit(Exception):
+    """The data and constraints given cannot be those of the certificate."""
+
+
+def _own(
+    data: Any, constraints: Any, stated: Mapping[str, Any]
+) -> tuple[np.ndarray, Mapping[str, Any], Collection[str]]:
+    """The samples, the statement as the user has it, and the parts of it that the user has given."""
+    from certmix.certificate.statement import state
+    from certmix.io.constraints import read_constraints
+    from certmix.problem import Problem
+
+    samples, table, problem = _data(data)
+    if isinstance(constraints, (str, Path)):
+        constraints = read_constraints(constraints, table=dict(table))
     if problem is not None:
-        from certmix.certificate.statement import state
+        if constraints is not None:
+            from certmix.problem.rules import resolve_rules
 
-        own = state(problem)
-        if constraints is not None and isinstance(stated, Mapping):  # rules are compared below
-            own |= {rule: stated.get(rule) for rule in RULES}
-        if own != stated:
-            return Verdict(False, "rejected", "Rejected: the certificate states another problem.")
-    if constraints is not None:
-        difference = _difference(certificate, frame, everything, constraints)
-        if difference:
-            return Verdict(False, "rejected", f"Rejected: {difference}.")
-    verdict = check(certificate.document, certificate.arrays, values)
-    if verdict.verified and constraints is None and problem is None and isinstance(stated, Mapping):
-        count = sum(len(stated[name]) for name in RULES)
-        if count:
-            note = (
-                f" (Its {count} side constraints were taken from the certificate, not compared with a file.)"
+            # What the user's names stand for, in samples and components, is what is compared.
+            problem = _named(problem, constraints)
+            return (
+                problem.data,
+                state(problem, resolve_rules(constraints, problem.samples, problem.component)),
+                PARTS,
             )
-            verdict = replace(verdict, sentence=verdict.sentence + note)
-    return verdict
+        return problem.data, state(problem), PARTS
+    if constraints is None:
+        return _matrix(samples), {}, ()
+    count, names = stated.get("n_components"), stated.get("component_names")
+    if type(count) is not int or not isinstance(names, list):
+        raise _Unfit("its components cannot be read")
+    try:
+        problem = Problem(
+            samples, count, constraints=constraints, allow_empty=stated.get("allow_empty") is True
+        )
+    except InputError:  # constraints that name components can only mean those of the certificate
+        try:
+            problem = Problem(
+                samples,
+                count,
+                constraints=constraints,
+                allow_empty=stated.get("allow_empty") is True,
+                component_names=names,
+            )
+        except (InputError, TypeError) as error:
+            raise _Unfit(str(error)) from None
+    return problem.data, state(problem), ("side constraints",)
 
 
-def _data(data: Any) -> tuple[Any, Mapping[str, Any] | None, Any]:
-    """``(samples, every column of the file, problem)``."""
+def _data(data: Any) -> tuple[Any, Mapping[str, Any], Problem | None]:
+    """``(samples, every column of the file, problem)``; a built-in data set is a problem."""
     from certmix.problem import Problem
 
     if isinstance(data, Problem):
-        return data.data, None, data
+        return data.data, {}, data
     if not isinstance(data, (str, Path)):
-        return data, None, None
-    from certmix import datasets
+        return data, {}, None
+    from certmix.cli.request import BUILT_IN, Request, build, read_data
 
-    if str(data).partition(":")[0] in datasets.NAMES:
-        from certmix.cli.request import Request, read_data
-
-        found = read_data(Request(data=str(data)))
-        return found.frame, found.everything, None
+    if str(data).partition(":")[0] in BUILT_IN:
+        request = Request(data=str(data))
+        problem = build(request).problem
+        return problem.data, read_data(request).everything, problem
     from certmix.io.tables import read_table
 
     table = read_table(data)
     return table.frame(), table.everything, None
+
+
+def _named(problem: Problem, constraints: Any) -> Problem:
+    """The problem, its components named by the constraints where it gives them no names of its own."""
+    from certmix.cli.request import component_names
+
+    names = None if problem.named_components else component_names(list(constraints), (), problem.n_components)
+    if names is None:
+        return problem
+    import copy
+
+    named = copy.copy(problem)
+    named.component_names = names
+    return named
 
 
 def _matrix(frame: Any) -> np.ndarray:
@@ -103,32 +184,16 @@ def _matrix(frame: Any) -> np.ndarray:
     return values[:, None] if values.ndim == 1 else values
 
 
-def _difference(
-    certificate: Certificate, frame: Any, everything: Mapping[str, Any] | None, constraints: Any
-) -> str | None:
-    """In which rules the given constraints differ from those of the certificate; None when they are the same."""
-    from certmix.certificate.statement import state
-    from certmix.io.constraints import read_constraints
-    from certmix.problem import Problem
+def _about(certificate: Certificate, values: np.ndarray) -> bool:
+    digests = certificate.document.get("digests")
+    return isinstance(digests, Mapping) and values.ndim == 2 and digests.get("data") == data_digest(values)
 
-    if isinstance(constraints, (str, Path)):
-        constraints = read_constraints(constraints, table=dict(everything or {}))
-    stated = certificate.document.get("statement")
-    if not isinstance(stated, Mapping) or not isinstance(stated.get("n_components"), int):
-        return "the statement cannot be read"
-    names = certificate.document.get("component_names")
-    try:
-        problem = Problem(
-            frame,
-            stated["n_components"],
-            constraints=constraints,
-            allow_empty=bool(stated.get("allow_empty")),
-            component_names=names if isinstance(names, list) else None,
+
+def _hint(certificate: Certificate) -> str:
+    """What to give where the data are not those that were certified: often they were only prepared otherwise."""
+    options = certificate.document.get("options")
+    if isinstance(options, str) and options.isprintable() and len(options) <= 1000:
+        return (
+            f" Give the data and options of the run; its options, says the certificate: {options or 'none'}."
         )
-    except InputError as error:
-        return f"the data and constraints given do not fit the certificate ({error})"
-    own = state(problem)
-    for rule in RULES:
-        if own[rule] != stated.get(rule):
-            return f"the constraints are not those that were certified (they differ in {rule!r})"
-    return None
+    return " Give the data as the run had them: the same samples, columns and preparation."

@@ -19,6 +19,7 @@ from certmix.verify.root import Root
 from certmix.verify.semidefinite import name, semidefinite
 from certmix.verify.tree import Step, walk
 
+FORMAT, VERSION = "certmix-certificate", 3
 STEPS: dict[str, Step] = {
     "lagrangian": lagrangian,
     "enumerate": enumerate_all,
@@ -45,6 +46,7 @@ class Verdict:
         no such clustering)
     value : the clustering of the certificate has at most this objective (inf when rejected or when there is none)
     seconds, nodes, leaves : of the check, of its tree
+    taken : what was taken from the certificate and not compared with anything, in words (see ``api``)
     """
 
     verified: bool
@@ -55,6 +57,7 @@ class Verdict:
     seconds: float = 0.0
     nodes: int = 0
     leaves: int = 0
+    taken: tuple[str, ...] = ()
 
     @property
     def gap(self) -> float:
@@ -117,14 +120,13 @@ def _check(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: 
 
 
 def _claims_infeasible(document: Mapping[str, Any]) -> bool:
-    """Whether the claim is infeasibility: version 1 always claims a bound, version 2 says what it claims."""
+    """Whether the claim is infeasibility."""
     version, claim = document.get("version"), document.get("claim")
-    if document.get("format") == "certmix-certificate" and not isinstance(version, bool):
-        if version == 1 and "claim" not in document:
-            return False
-        if version == 2 and claim in ("bound", "infeasible"):
-            return bool(claim == "infeasible")
-    raise Rejected("it is not a certificate of a version and claim that this checker knows")
+    if document.get("format") != FORMAT or type(version) is not int or version != VERSION:
+        raise Rejected(f"it has not the format version {VERSION} that this checker reads, but {version!r}")
+    if claim not in ("bound", "infeasible"):
+        raise Rejected(f"its claim is {claim!r}, not 'bound' or 'infeasible'")
+    return bool(claim == "infeasible")
 
 
 def _number(document: Mapping[str, Any], name: str) -> float:

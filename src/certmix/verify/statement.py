@@ -18,7 +18,7 @@ from certmix.verify.evidence import Rejected
 ENTRIES = {
     "n_samples", "n_features", "n_components", "precision", "half_log_det", "fixed_weights", "weight_lower",
     "weight_upper", "mean_lower", "mean_upper", "alpha", "prior_mean", "prior_precision", "estimators",
-    "allow_empty", "together", "apart", "implications", "labels", "sizes", "counts",
+    "allow_empty", "component_names", "together", "apart", "implications", "labels", "sizes", "counts",
 }  # fmt: skip
 FEW = 2.0**-50  # eight units in the last place, relatively
 
@@ -53,7 +53,8 @@ class Statement:
         self.mean_upper = _floats(entry["mean_upper"], K, d, missing=math.inf)
         self.alpha, self.prior_mean = _floats(entry["alpha"], K), _floats(entry["prior_mean"], K, d)
         self.prior_precision = np.zeros((K, d, d)) if prior is None else _floats(prior, K, d, d)
-        self.estimators, self.allow_empty = frozenset(entry["estimators"]), entry["allow_empty"]
+        self.estimators, self.allow_empty = frozenset(_texts(entry["estimators"])), entry["allow_empty"]
+        self.component_names = _texts(entry["component_names"])
         sample, component = (0, n - 1), (0, K - 1)
         self.together = _rows(entry["together"], sample, sample)
         self.apart = _rows(entry["apart"], sample, sample)
@@ -61,8 +62,13 @@ class Statement:
         self.labels = _rows(entry["labels"], sample, component)
         self.sizes = _rows(entry["sizes"], (-1, K - 1), (0, None), (0, None))
         self.counts = [
-            (_whole(k, *component), _whole(low, 0), _whole(high, 0), _rows([[i] for i in some], sample)[:, 0])
-            for k, low, high, some in entry["counts"]
+            (
+                _whole(k, *component),
+                _whole(low, 0),
+                _whole(high, 0),
+                _rows([[i] for i in _list(some)], sample)[:, 0],
+            )
+            for k, low, high, some in map(_list, _list(entry["counts"]))
         ]
 
     def precision_of(self, k: int) -> np.ndarray:
@@ -108,6 +114,8 @@ def _wrong(s: Statement) -> str | None:
     """What is impossible about a statement."""
     if not isinstance(s.allow_empty, bool) or not s.estimators <= {"weights", "means"}:
         return "allow_empty or estimators are not what they can be"
+    if len(s.component_names) != s.K:
+        return "components do not have one name each"
     if len(s.precision) not in (1, s.K):
         return "precision is neither one matrix nor one per component"
     if any((matrix != matrix.T).any() for matrix in (*s.precision, *s.prior_precision)):
@@ -144,11 +152,25 @@ def _floats(value: Any, *shape: int, missing: float | None = None) -> np.ndarray
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
             raise ValueError(f"{value!r} is not a finite number")
         return np.array(float(value))
-    if not isinstance(value, list) or len(value) != shape[0]:
+    if len(_list(value)) != shape[0]:
         raise ValueError(f"a list does not have {shape[0]} entries")
     return np.array([_floats(x, *shape[1:], missing=missing) for x in value], dtype=np.float64).reshape(shape)
 
 
+def _list(value: Any) -> list[Any]:
+    """A list, and nothing else that can be gone through."""
+    if not isinstance(value, list):
+        raise ValueError(f"{value!r:.80} is not a list")
+    return value
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    """Texts that differ."""
+    if not all(isinstance(text, str) and text for text in _list(value)) or len(set(value)) < len(value):
+        raise ValueError(f"{value!r:.80} is not a list of texts that differ")
+    return tuple(value)
+
+
 def _rows(value: Any, *limits: tuple[int, int | None]) -> np.ndarray:
-    rows = [[_whole(x, *limit) for x, limit in zip(row, limits, strict=True)] for row in value]
+    rows = [[_whole(x, *limit) for x, limit in zip(_list(row), limits, strict=True)] for row in _list(value)]
     return np.array(rows, dtype=np.int64).reshape(-1, len(limits))

@@ -1,0 +1,77 @@
+"""The parts of a statement that a user may state, compared with the certificate's, and those not stated in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+RULES = ("together", "apart", "implications", "labels", "sizes", "counts")
+PARTS: dict[str, tuple[str, ...]] = {
+    "components": ("n_components",),
+    "covariance": ("precision", "half_log_det"),
+    "weights": ("fixed_weights",),
+    "prior": ("alpha", "prior_mean", "prior_precision"),
+    "bounds": ("mean_lower", "mean_upper", "weight_lower", "weight_upper"),
+    "estimators": ("estimators",),
+    "empty components": ("allow_empty",),
+    "side constraints": RULES,
+    "component names": ("component_names",),
+}
+
+
+def different(own: Mapping[str, Any], stated: Mapping[str, Any]) -> list[str]:
+    """The parts in which two statements differ, a missing entry being a difference."""
+    return [
+        p for p, entries in PARTS.items() if any(e not in own or own[e] != stated.get(e) for e in entries)
+    ]
+
+
+def where(part: str, own: Mapping[str, Any], stated: Mapping[str, Any]) -> str:
+    """A part in words, with the kinds of rules that differ."""
+    rules = [rule for rule in PARTS[part] if part == "side constraints" and own[rule] != stated.get(rule)]
+    return f"{part} ({', '.join(rules)})" if rules else part
+
+
+def told(part: str, stated: Mapping[str, Any]) -> str:
+    """What a statement, one that has been checked, says in a part; nothing when it only numbers the components."""
+    s, K = stated, stated["n_components"]
+    if part == "components":
+        return f"{K} component{'s' if K > 1 else ''}"
+    if part == "covariance":
+        return _covariance(s["precision"])
+    if part == "weights":
+        fixed = s["fixed_weights"]
+        return "free weights" if fixed is None else f"weights {_some(fixed)}"
+    if part == "prior":
+        found = ["a Dirichlet prior"] * any(a != 1.0 for a in s["alpha"])
+        found += ["a Gaussian prior"] * (s["prior_precision"] is not None)
+        return " and ".join(found) or "no prior"
+    if part == "bounds":
+        means = any(x is not None for side in ("mean_lower", "mean_upper") for row in s[side] for x in row)
+        weights = any(x > 0 for x in s["weight_lower"]) or any(x < 1 for x in s["weight_upper"])
+        found = ["bounds on the means"] * means + ["bounds on the weights"] * weights
+        return " and ".join(found) or "no bounds"
+    if part == "estimators":
+        tied = " and ".join(s["estimators"])
+        return f"{tied} tied to those of the clusters" if tied else "no estimators"
+    if part == "empty components":
+        return "components may be empty" if s["allow_empty"] else "no empty components"
+    if part == "side constraints":
+        count = sum(len(s[rule]) for rule in RULES)
+        return f"{count} side constraint{'s' if count > 1 else ''}" if count else "no side constraints"
+    names = s["component_names"]
+    return "" if names == [str(k) for k in range(K)] else f"the component names {_some(names)}"
+
+
+def _covariance(precision: Any) -> str:
+    if len(precision) > 1:
+        return "a covariance for each component"
+    (matrix,) = precision
+    first = matrix[0][0]
+    plain = all(x == (first if i == j else 0.0) for i, row in enumerate(matrix) for j, x in enumerate(row))
+    return f"variance {1.0 / first:.6g}" if plain else "the covariance"
+
+
+def _some(values: Any) -> str:
+    shown = [v if isinstance(v, str) else f"{v:.6g}" for v in values[:8]]
+    return ", ".join(shown) + (", …" if len(values) > 8 else "")
