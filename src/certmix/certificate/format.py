@@ -24,7 +24,7 @@ from certmix.io.atomic import write_atomically, write_text
 from certmix.verify.check import FORMAT, VERSION
 
 LEVEL = 1  # of compression: certificates are 5 to 12 % larger than with NumPy's 6, in a fifth of the time
-MOST_BYTES = 2**31  # what the arrays of a certificate may take in memory
+MOST_BYTES = 2**28  # what the arrays of a certificate may take in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,8 +140,8 @@ def _read_arrays(source: Path, sha256: str) -> dict[str, np.ndarray]:
         if hashlib.sha256(content).hexdigest() != sha256:
             raise InputError(f"{source.name} does not belong to its JSON file")
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            if sum(item.file_size for item in archive.infolist()) > MOST_BYTES:
-                raise InputError(f"{source.name} holds more than {MOST_BYTES:,} bytes")
+            if sum(_size(archive, item) for item in archive.infolist()) > MOST_BYTES:
+                raise InputError(f"{source.name} holds arrays of more than {MOST_BYTES:,} bytes")
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except InputError:
@@ -159,3 +159,17 @@ def _read_arrays(source: Path, sha256: str) -> dict[str, np.ndarray]:
         RuntimeError,  # encrypted, or compressed in a way that Python does not know
     ) as e:
         raise InputError(f"{source.name} cannot be read: {e}") from None
+
+
+def _size(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> int:
+    """The bytes that an array of the archive takes in memory; its header has to agree with what is there."""
+    with archive.open(item) as stream:
+        version = np.lib.format.read_magic(stream)
+        read = (
+            np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        )
+        shape, _, dtype = read(stream)
+        size = math.prod(shape) * dtype.itemsize
+        if item.file_size != stream.tell() + size:
+            raise ValueError(f"array {item.filename} does not have the length that it claims")
+    return size

@@ -172,7 +172,7 @@ def built_in(request: Request) -> bool:
 
 
 def stated(request: Request) -> set[str]:
-    """The parts of a problem (of :data:`certmix.verify.comparing.PARTS`) that the options given speak of."""
+    """The parts of a problem (of :data:`certmix.certificate.comparing.PARTS`) that the options given speak of."""
     rules = (request.constraints, request.label_column, request.min_size, request.max_size)
     covariance = (request.variance, request.precision, request.precision_from)
     told = {

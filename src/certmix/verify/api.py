@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from certmix.certificate.comparing import PARTS, different, told, where
 from certmix.errors import InputError
 from certmix.verify.check import Verdict, check
-from certmix.verify.comparing import PARTS, different, told, where
 from certmix.verify.statement import data_digest
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def verify(
         included. With samples alone, everything else is taken from the certificate, and the sentence says so.
     constraints : list of constraints, or path of a constraints file, optional
         The side constraints that the certificate ought to be about, instead of those of a Problem.
-    parts : names of :data:`certmix.verify.comparing.PARTS`, optional
+    parts : names of :data:`certmix.certificate.comparing.PARTS`, optional
         What of a Problem is compared; by default all of it.
 
     Returns

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from certmix.verify.evidence import room
 from certmix.verify.root import Root
 from certmix.verify.rounding import Array
 
@@ -33,6 +34,11 @@ class Domain:
         """Everything that the statement allows at first sight."""
         return cls(root.allowed.copy(), root.size_lower.copy(), root.size_upper.copy())
 
+    @property
+    def bytes(self) -> int:
+        arrays = (self.allowed, self.apart, self.sizes)
+        return sum(0 if array is None else array.nbytes for array in arrays)
+
     def copy(self) -> Domain:
         apart = None if self.apart is None else self.apart.copy()
         sizes = None if self.sizes is None else self.sizes.copy()
@@ -50,6 +56,7 @@ class Domain:
     def need_apart(self, root: Root) -> Array:
         """The matrix of pairs apart, made from the problem's conflicts if it is not there yet."""
         if self.apart is None:
+            room(root.N, root.N, each=6)
             self.apart = np.zeros((root.N, root.N), dtype=bool)
             i, j = root.conflicts.T
             self.apart[i, j] = self.apart[j, i] = True

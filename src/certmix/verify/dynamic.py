@@ -22,11 +22,12 @@ import math
 import numpy as np
 
 from certmix.verify.domain import Domain
-from certmix.verify.evidence import Evidence, Rejected
+from certmix.verify.evidence import Evidence, Rejected, room
 from certmix.verify.root import Root
 from certmix.verify.rounding import UNIT, below, gamma, running_sums
 
 MOST_WORK = 4e9
+MOST_STATES = 1 << 16
 
 
 def refusal(root: Root, domain: Domain) -> str | None:
@@ -38,8 +39,9 @@ def refusal(root: Root, domain: Domain) -> str | None:
     if domain.apart is not None or not domain.allowed.all():
         return "some samples may not be together or in every component"
     members = [len(m) for m in domain.exchangeable(root)]
-    if math.prod(m + 1 for m in members) * len(members) * root.n**2 / 2 > MOST_WORK:
-        return f"{root.n:,} samples are too many"
+    states = math.prod(m + 1 for m in members)
+    if states > MOST_STATES or states * len(members) * root.n**2 / 2 > MOST_WORK:
+        return f"{root.n:,} samples are too many for so many components"
     return None
 
 
@@ -53,6 +55,7 @@ def dynamic(root: Root, domain: Domain, evidence: Evidence, target: float) -> fl
     first, square = running_sums(x), running_sums(x * x)
     states = list(itertools.product(*(range(len(m) + 1) for m in classes)))
     place = {state: i for i, state in enumerate(states)}
+    room(len(states), n + 1)
     best = np.full((len(states), n + 1), math.inf)
     best[0, 0] = 0.0
     largest = far = 0.0  # terms of a cost, and means, at most

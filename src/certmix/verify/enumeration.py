@@ -12,7 +12,8 @@ from certmix.verify.root import Root
 from certmix.verify.rounding import Array, below, gamma, least_quadratic
 
 MOST = 1 << 20
-BATCH = 1 << 13
+BATCH = 1 << 13  # clusterings at a time,
+LABELS = 1 << 22  # and labels in them
 
 
 def count(domain: Domain) -> float:
@@ -32,9 +33,9 @@ def enumerate_all(root: Root, domain: Domain, evidence: Evidence, target: float)
             f"it asks for the enumeration of {total:.3g} clusterings; at most {MOST:,} are enumerated"
         )
     choices = [np.flatnonzero(row) for row in domain.allowed]
-    least = math.inf
-    for first in range(0, int(total), BATCH):
-        number = np.arange(first, min(first + BATCH, int(total)))
+    least, batch = math.inf, max(1, min(BATCH, LABELS // root.N))
+    for first in range(0, int(total), batch):
+        number = np.arange(first, min(first + batch, int(total)))
         labels = np.empty((len(number), root.N), dtype=np.int64)
         for g, components in enumerate(choices):  # mixed radix
             labels[:, g] = components[number % len(components)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,15 @@ import numpy as np
 
 class Rejected(Exception):
     """The certificate does not prove what it claims; the message says where and why."""
+
+
+MOST_BYTES = 2**30  # that a certificate can make the checker allocate at a time
+
+
+def room(*shape: int, each: int = 8) -> None:
+    """Refuse before it is allocated what a few bytes of a certificate, compressed or multiplied, would blow up to."""
+    if math.prod(map(int, shape)) * each > MOST_BYTES:
+        raise Rejected(f"to check it would take arrays of {' x '.join(map(str, shape))} numbers at a time")
 
 
 @dataclass(frozen=True)
@@ -50,6 +60,7 @@ class Evidence:
             raise Rejected(f"array {full} is missing")
         if array.dtype.kind not in kinds or array.dtype.itemsize > 8:
             raise Rejected(f"array {full} has the wrong type {array.dtype}")
+        room(array.size, 2)  # as eight bytes each, and what compares them
         if array.ndim != len(shape) or any(
             w not in (None, s) for w, s in zip(shape, array.shape, strict=True)
         ):

@@ -30,7 +30,10 @@ samples as the interval wants are worth taking.
 **Small sets** (b <= 3, none that must be in): the b smallest numbers s_g without beta, where negative, and h.
 
 **Rounding.** T, beta and theta are the doubles they are. Differences x - lo have relative error u, so s and t are moved
-outward by gamma(d + 8) times the absolute values in them; the sums are lowered by gamma(N + 32) times theirs.
+outward by gamma(d + 8) times the absolute values in them: a difference, its square, a sum over d, a product, two more
+sums. The sums behind the quadratic of a coordinate have N + 1 terms of at most three operations, and its least value is
+right to gamma(N + 24) of its terms (:func:`.rounding.least_quadratic`); d of these values and a sum over N groups are
+added up, so the bound is lowered by gamma(N + d + 32) times the absolute values in it.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ from typing import NamedTuple
 import numpy as np
 
 from certmix.verify.domain import Domain
-from certmix.verify.evidence import Evidence, Rejected
+from certmix.verify.evidence import Evidence, Rejected, room
 from certmix.verify.root import Root
 from certmix.verify.rounding import UNIT, Array, below, gamma, least_quadratic, total_below
 
@@ -184,7 +187,7 @@ class Pricing:
         with np.errstate(invalid="ignore"):
             bound = alpha + (theta * base + rest).sum(axis=1) + value.sum(axis=1)
             size = np.abs(alpha) + (theta * size + np.abs(rest)).sum(axis=1) + terms.sum(axis=1)
-            bound = np.where(np.isposinf(alpha), math.inf, bound - gamma(len(w) + 32) * size)
+            bound = np.where(np.isposinf(alpha), math.inf, bound - gamma(len(w) + x.shape[1] + 32) * size)
         return bound, s, theta, active
 
     def _resloped(self, leaves: Leaves, beta: Array) -> tuple[Array, ...]:
@@ -263,6 +266,9 @@ def split(
 ) -> tuple[Array, Array, Array, Array, Array | None]:
     """Both children of every node, beside each other."""
     d = pricing.x.shape[1]
+    room(2 * len(code), 4 * d + 8)
+    if status is not None or (code > d).any():
+        room(4 * len(code), len(pricing.w), each=1)
     lo, hi, a, b = (np.repeat(array, 2, axis=0) for array in (lo, hi, a, b))
     groups = np.flatnonzero(code > d)
     if len(groups) and status is None:

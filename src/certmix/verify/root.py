@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from certmix.verify.evidence import Rejected
+from certmix.verify.evidence import Rejected, room
 from certmix.verify.rounding import UNIT, Array, gamma, proved_semidefinite, residual
 from certmix.verify.statement import Statement
 
@@ -44,10 +44,11 @@ class Root:
         if data.shape != (s.n, s.d) or not np.isfinite(data).all():
             raise Rejected(f"the data are not {s.n} x {s.d} finite numbers")
         self.n, self.d, self.K = s.n, s.d, s.K
+        room(s.K, 4 * (s.n + 1) + 2 * s.d * (s.d + s.n * (len(s.precision) > 1)))
         self.group = _groups(s)
         self.weight = np.bincount(self.group).astype(np.int64)
         self.N = len(self.weight)
-        shared = len(s.precision) == 1 and bool((s.prior_precision == s.prior_precision[0]).all())
+        shared = len(s.precision) == 1 and all((p == s.prior_precision[0]).all() for p in s.prior_precision)
         self.system = np.zeros(s.K, dtype=np.int64) if shared else np.arange(s.K)
         systems = [_coordinates(s.precision_of(c), s.prior_precision[c]) for c in range(1 if shared else s.K)]
         bases = [a for a, _, _ in systems]

@@ -24,7 +24,7 @@ import numpy as np
 
 from certmix.verify.blocks import Block, Pool, hopeless, proved_level
 from certmix.verify.domain import Domain
-from certmix.verify.evidence import Evidence, Rejected
+from certmix.verify.evidence import Evidence, Rejected, room
 from certmix.verify.root import Root
 from certmix.verify.rounding import Array, gamma, total_below
 
@@ -115,6 +115,7 @@ def _part(evidence: Evidence) -> Evidence:
 def _read(root: Root, domain: Domain, e: Evidence) -> _Read:
     T = _numbers(e, "T", None)
     M = len(T)
+    room(M, 4 * max(M, root.K))
     point = e.integers("point", root.N, low=0, high=M - 1)
     held = np.bincount(point, minlength=M)
     sure = np.zeros((M, root.K), dtype=np.int64)  # groups of a point that are surely in a component
@@ -213,6 +214,8 @@ def _blocks(root: Root, e: Evidence, pools: list[Pool], T: Array) -> list[list[B
     cuts = e.integers("cuts", 3 * len(multiplier), low=-2).reshape(3, -1).T
     if any((numbers < 0).any() for numbers in (over, under, multiplier, grain)):
         raise Rejected("a multiplier of a step is negative")
+    room(2, int((orders**2).sum()))
+    room(10, int(orders.max(initial=0)) ** 2)  # what the matrix of one block is made of
     triangles = orders * (orders + 1) // 2
     whole = e.integers("N2" if e.arrays["N2"].size else "N4", None)
     if len(whole) != triangles.sum():

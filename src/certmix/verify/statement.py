@@ -52,7 +52,8 @@ class Statement:
         self.mean_lower = _floats(entry["mean_lower"], K, d, missing=-math.inf)
         self.mean_upper = _floats(entry["mean_upper"], K, d, missing=math.inf)
         self.alpha, self.prior_mean = _floats(entry["alpha"], K), _floats(entry["prior_mean"], K, d)
-        self.prior_precision = np.zeros((K, d, d)) if prior is None else _floats(prior, K, d, d)
+        nothing = np.broadcast_to(np.zeros((d, d)), (K, d, d))  # of which there is only one
+        self.prior_precision = nothing if prior is None else _floats(prior, K, d, d)
         self.estimators, self.allow_empty = frozenset(_texts(entry["estimators"])), entry["allow_empty"]
         self.component_names = _texts(entry["component_names"])
         sample, component = (0, n - 1), (0, K - 1)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from certmix.verify.domain import Domain
-from certmix.verify.evidence import Evidence, Rejected
+from certmix.verify.evidence import Evidence, Rejected, room
 from certmix.verify.root import Root
 from certmix.verify.rounding import Array
 
@@ -82,6 +82,7 @@ def walk(
     """
     parent = evidence.integers("tree/parent", None)
     count = len(parent)
+    room(count, 64)  # its list of children, its list of steps
     kind = evidence.integers("tree/kind", count, low=ROOT, high=ALL_AT_LEAST)
     args = evidence.integers("tree/args", count, 3, low=0)
     if count == 0 or parent[0] != -1 or kind[0] != ROOT:
@@ -113,6 +114,7 @@ def walk(
                 raise Rejected(f"its bound {bound!r} does not reach the target {target!r}{notes}")
             else:
                 _check_cover(root, domain, children[node], kind, args)
+                room(len(stack) + 2, domain.bytes, each=1)
                 for child in children[node]:
                     stack.append((child, decide(domain, root, int(kind[child]), args[child].tolist())))
         except Rejected as error:

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import certmix
+from certmix.certificate.comparing import PARTS, RULES, different
 from certmix.certificate.format import Certificate
 from certmix.certificate.statement import state
 from certmix.errors import InputError
 from certmix.problem import GaussianPrior, Label, MaximumSize, MinimumSize, Problem
 from certmix.verify import statement as statements
-from certmix.verify.comparing import PARTS, RULES, different
 from certmix.verify.evidence import Rejected
 
 RNG = np.random.default_rng(0)
