@@ -23,7 +23,8 @@ def forged(problem: Problem, labels: Any, means: Any, weights: Any, objective: f
     entry = state(problem)
     document = {
         "format": "certmix-certificate",
-        "version": 1,
+        "version": 3,
+        "claim": "bound",
         "objective": objective,
         "bound": objective,
         "component_names": list(problem.component_names),
