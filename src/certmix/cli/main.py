@@ -12,6 +12,7 @@ import typer
 from certmix._version import __version__
 from certmix.cli.check import constraints_app
 from certmix.cli.commands import COMPLETE, Command, Group
+from certmix.cli.compile import compile_command
 from certmix.cli.completion import answer_completions, completion_command
 from certmix.cli.engines import engines_command
 from certmix.cli.export import export_command
@@ -68,6 +69,9 @@ app.command("export", cls=Command, short_help="Write the paper's model of a prob
 app.command(
     "reproduce", cls=Command, short_help="Run the experiments of the paper again, beside its values."
 )(reproduce_command)
+app.command("compile", cls=Command, short_help="Compile all kernels now, so that no later run has to.")(
+    compile_command
+)
 app.add_typer(constraints_app, name="constraints")
 app.command("completion", cls=Command, short_help="Let the shell complete commands, options and values.")(
     completion_command

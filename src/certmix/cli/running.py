@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from certmix import interruption
+from certmix.ahead import Helpers
 from certmix.cli.output import check_directory, document, nothing, prepare_directory, write_files
 from certmix.cli.request import Asked, Request, build, told
 from certmix.cli.standard_output import say
@@ -133,6 +134,7 @@ def _solve(asked: Asked, run: Run) -> Result:
                 from certmix.observers.log import PlainLog
 
                 observers.append(PlainLog())
+        observers.append(stack.enter_context(Helpers(Options(**run.options()).n_threads)))
         result = solve(asked.problem, run.engine, **run.options(), observers=observers)
         return replace(result, transform=asked.transform)
 

@@ -23,12 +23,15 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from llvmlite.binding import get_host_cpu_features, get_host_cpu_name
 from numba.core import config as _numba_config
 from numba.core.types import unliteral
 
 try:
     from fcntl import LOCK_EX, flock
-except ImportError:  # not on this system: two processes may then compile the same kernel, which costs time only
+except (
+    ImportError
+):  # not on this system: two processes may then compile the same kernel, which costs time only
     flock = None  # type: ignore[assignment]
 
 config: Any = _numba_config  # its settings are made at run time
@@ -51,15 +54,16 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 class Kernel:
-    """A compiled function: called from Python it comes from the cache, called from another kernel it is part of that."""
+    """A compiled function: called from Python it comes from the cache, called from a kernel it is part of that."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         self.py_func = function
         self.__name__, self.__doc__ = function.__name__, function.__doc__
         self.entry = _cached(function, {**options, "no_cfunc_wrapper": True})
         # All alike but for fastmath: Numba compiles its own functions again for other options.
-        inner = {name: value for name, value in options.items() if name != "nogil"}
-        self._inner = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **inner)(function)
+        inner: dict[str, Any] = {name: value for name, value in options.items() if name != "nogil"}
+        inner |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        self._inner = numba.njit(**inner)(function)
         template = self._inner.get_call_template
         # A constant among the arguments is no reason to compile a kernel again.
         self._inner.get_call_template = lambda args, kws: template(
@@ -128,13 +132,26 @@ def _directory(module: str) -> str:
     digest = hashlib.sha256(f"{numba.__version__} {date}".encode())
     for name in sorted(_ingredients(module)):
         digest.update(name.encode() + (_HERE / f"{name}.py").read_bytes())
-    base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    place = Path(base) / "certmix" / f"{module}-{digest.hexdigest()[:16]}"
+    place = folder() / f"{module}-{digest.hexdigest()[:16]}"
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError:
         return ""
     return str(place)
+
+
+def folder() -> Path:
+    """Where all compiled functions are kept."""
+    base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "certmix"
+
+
+@cache
+def digest_of_all() -> str:
+    """Names the texts and dates of all kernels, Numba's version and the processor."""
+    modules = sorted(path.stem for path in _HERE.glob("*.py"))
+    processor = f"{get_host_cpu_name()} {get_host_cpu_features().flatten()}"
+    return hashlib.sha256(" ".join([processor, *map(_directory, modules)]).encode()).hexdigest()[:16]
 
 
 def _ingredients(module: str) -> set[str]:
