@@ -7,7 +7,9 @@ PYTEST_ARGS ?= -n 2
 
 .PHONY: demo test test-slow lint format soundness clean
 
+# Compiling takes a minute or two, once on a machine; all later runs begin at once.
 demo: $(VENV)/.installed
+	$(BIN)/certmix compile
 	$(BIN)/certmix solve iris1d -k 3
 
 test: lint

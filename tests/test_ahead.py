@@ -94,3 +94,18 @@ for words in (
 print("compiled:", *seen)
 """
     assert _python(code, **environment).splitlines()[-1] == "compiled:"
+
+
+def test_a_short_run_imports_little() -> None:
+    """A run in one dimension on built-in data needs neither scikit-learn nor pandas nor SciPy; help needs no NumPy."""
+    code = """
+import sys
+from certmix.cli.main import run
+run(["--version"])
+print(sorted({"numpy", "numba", "scipy"} & sys.modules.keys()))
+run(["solve", "iris1d", "--quiet", "--json"])
+print(sorted({"sklearn", "pandas", "scipy", "rich", "matplotlib", "highspy"} & sys.modules.keys()))
+"""
+    lines = _python(code).splitlines()
+    assert lines[1] == "[]"
+    assert lines[-1] == "[]"

@@ -6,9 +6,8 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
-
-import numpy as np
 
 from certmix import memory
 from certmix.errors import InputError
@@ -97,7 +96,7 @@ class Options:
             value = getattr(self, name)
             if value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
                 raise InputError(f"{name} must be a whole number >= {least}, not {value!r}")
 
     @property

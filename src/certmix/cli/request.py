@@ -239,8 +239,6 @@ def _built_in(request: Request, name: str, options: str) -> _Data:
             raise InputError(
                 f"{option} is for files; the built-in data set {name!r} brings its own preparation"
             )
-    import pandas as pd
-
     from certmix import datasets
 
     try:
@@ -249,11 +247,8 @@ def _built_in(request: Request, name: str, options: str) -> _Data:
         raise
     except (TypeError, ValueError) as error:  # a text where the recipe wants a number
         raise InputError(f"{request.data}: {error}") from None
-    columns = [str(c) for c in found.feature_names]
-    frame = pd.DataFrame(
-        found.data, columns=columns, index=None if found.names is None else list(found.names)
-    )
-    everything: dict[str, Any] = {column: frame[column].to_numpy() for column in columns}
+    frame = found.frame()
+    everything: dict[str, Any] = dict(zip(frame.columns, frame.values.T, strict=True))
     if found.classes is not None:
         everything["target"] = found.classes
     known = {

@@ -12,6 +12,21 @@ from certmix.errors import InputError
 from certmix.problem import Label, Problem, labels_from
 
 
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """As much of a DataFrame as a problem looks at: pandas is not imported for it."""
+
+    values: np.ndarray
+    columns: tuple[str, ...]
+    index: tuple[str, ...] | None = None
+
+    def to_numpy(self) -> np.ndarray:
+        return self.values
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.values, dtype=dtype)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Dataset:
     """Samples with the known covariance that goes with them.
@@ -77,16 +92,16 @@ class Dataset:
 
     def problem(self, **overrides: Any) -> Problem:
         """The problem that goes with the data; ``overrides`` are arguments of :class:`certmix.Problem`."""
-        import pandas as pd
-
         arguments: dict[str, Any] = {"n_components": self.n_components}
         if not {"variance", "precision", "covariance"} & overrides.keys():
             known = {"precision": self.precision, "variance": self.variance}
             arguments |= {what: value for what, value in known.items() if value is not None}
         arguments |= overrides
-        index = None if self.names is None else list(self.names)
-        frame = pd.DataFrame(self.data, columns=list(self.feature_names), index=index)
-        return Problem(frame, arguments.pop("n_components"), **arguments)
+        return Problem(self.frame(), arguments.pop("n_components"), **arguments)
+
+    def frame(self) -> Frame:
+        """The data with the names of features and samples."""
+        return Frame(self.data, tuple(map(str, self.feature_names)), self.names)
 
     def __repr__(self) -> str:
         return f"Dataset({self.name!r}, {self.n_samples} samples x {self.n_features} features)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from certmix.datasets.dataset import Dataset, checked_choice, checked_number, principal_scores
+from certmix.datasets.packaged import packaged
 from certmix.errors import InputError
 from certmix.problem import estimate_precision
 
@@ -12,19 +13,16 @@ VARIANTS = ("uci", "sklearn")
 # Rows 35 and 38 (from 1) of the UCI file; scikit-learn's copy corrects them after Fisher's paper.
 _UCI_ROWS = {34: (4.9, 3.1, 1.5, 0.1), 37: (4.9, 3.1, 1.5, 0.1)}
 _PER_CLASS = 50
+_FEATURES = ("sepal length", "sepal width", "petal length", "petal width")
 
 
 def _load(variant: str) -> tuple[np.ndarray, np.ndarray, tuple[str, ...], tuple[str, ...]]:
-    from sklearn.datasets import load_iris
-
     checked_choice(variant, "the variant of iris", VARIANTS)
-    found = load_iris()
-    data = np.array(found.data)
+    data, target, names = packaged("iris.csv")
     if variant == "uci":
         for row, values in _UCI_ROWS.items():
             data[row] = values
-    features = tuple(name.removesuffix(" (cm)") for name in found.feature_names)
-    return data, np.array(found.target), features, tuple(map(str, found.target_names))
+    return data, target, _FEATURES, names
 
 
 def iris1d(n: int = 150, sigma: float | None = None, variant: str = "uci") -> Dataset:

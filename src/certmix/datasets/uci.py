@@ -5,10 +5,26 @@ from __future__ import annotations
 import numpy as np
 
 from certmix.datasets.dataset import Dataset, checked_choice
+from certmix.datasets.packaged import packaged
 from certmix.problem import estimate_precision
 
 _DECIMALS = 6
-_BRCA_FEATURES = ("worst area", "worst smoothness", "mean texture")
+_WINE_FEATURES = (
+    "alcohol",
+    "malic_acid",
+    "ash",
+    "alcalinity_of_ash",
+    "magnesium",
+    "total_phenols",
+    "flavanoids",
+    "nonflavanoid_phenols",
+    "proanthocyanins",
+    "color_intensity",
+    "hue",
+    "od280/od315_of_diluted_wines",
+    "proline",
+)
+_BRCA_FEATURES = {"worst area": 23, "worst smoothness": 24, "mean texture": 1}  # and their columns
 
 
 def wine(rounded: bool = True) -> Dataset:
@@ -19,19 +35,17 @@ def wine(rounded: bool = True) -> Dataset:
     rounded : bool
         Round the precision to six decimals, which reproduces the paper's value.
     """
-    from sklearn.datasets import load_wine
-
     checked_choice(rounded, "the option rounded", (True, False))
-    found = load_wine()
-    precision = estimate_precision(found.data, found.target.tolist(), "mean-covariance")
+    data, target, names = packaged("wine_data.csv")
+    precision = estimate_precision(data, target.tolist(), "mean-covariance")
     return Dataset(
         name="wine",
         description="wine, precision = inverse of the mean class covariance" + _rounded(rounded),
-        data=found.data,
-        feature_names=tuple(map(str, found.feature_names)),
+        data=data,
+        feature_names=_WINE_FEATURES,
         n_components=3,
-        target=found.target,
-        target_names=tuple(map(str, found.target_names)),
+        target=target,
+        target_names=names,
         precision=np.round(precision, _DECIMALS) if rounded else precision,
     )
 
@@ -45,21 +59,18 @@ def brca(rounded: bool = True) -> Dataset:
     rounded : bool
         Round the precision to six decimals, which reproduces the paper's value.
     """
-    from sklearn.datasets import load_breast_cancer
-
     checked_choice(rounded, "the option rounded", (True, False))
-    found = load_breast_cancer()
-    columns = [list(found.feature_names).index(name) for name in _BRCA_FEATURES]
-    data = found.data[:, columns]
-    precision = estimate_precision(data, found.target.tolist(), "mean-precision")
+    data, target, names = packaged("breast_cancer.csv")
+    data = data[:, list(_BRCA_FEATURES.values())]
+    precision = estimate_precision(data, target.tolist(), "mean-precision")
     return Dataset(
         name="brca",
         description="Wisconsin breast cancer, precision = mean of the class precisions" + _rounded(rounded),
         data=data,
-        feature_names=_BRCA_FEATURES,
+        feature_names=tuple(_BRCA_FEATURES),
         n_components=2,
-        target=found.target,
-        target_names=tuple(map(str, found.target_names)),
+        target=target,
+        target_names=names,
         precision=np.round(precision, _DECIMALS) if rounded else precision,
     )
 

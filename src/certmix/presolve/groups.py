@@ -6,8 +6,6 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from certmix.problem import Problem
 from certmix.problem.rules import ALL, Rules
@@ -79,6 +77,9 @@ def merged(rules: Rules, n: int) -> np.ndarray:
     pairs = np.vstack([rules.together_array[:, :2], rules.implication_array[tied, :2]])
     if not len(pairs):
         return np.arange(n)
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
     graph = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
     component = connected_components(graph, directed=False)[1]
     first = np.full(component.max() + 1, n)

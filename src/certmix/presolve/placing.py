@@ -11,7 +11,6 @@ import numpy as np
 from certmix.presolve.demands import Demands
 from certmix.presolve.groups import Domains, Groups, merge_samples
 from certmix.presolve.instance import CountRow
-from certmix.presolve.placing_milp import PlacingModel
 from certmix.problem.rules import Count
 from certmix.problem.satisfaction import satisfied_rules
 
@@ -91,6 +90,10 @@ def _exactly(
     """
     if asked.active_box is not None and groups.allowed.size > LARGEST_BOXED:
         return _UNKNOWN
+    from certmix.presolve.placing_milp import (
+        PlacingModel,  # SciPy and HiGHS, where propagation does not decide
+    )
+
     model = PlacingModel(asked, groups, rows, lower, upper)
     for margin in (-MARGIN, MARGIN):
         infeasible, found = model.solve(margin, time_limit)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import lsq_linear
 
 from certmix.errors import InfeasibleError, InputError
 from certmix.problem.averages import average_in_box
@@ -201,6 +200,8 @@ def _least_in_box(matrix: np.ndarray, low: np.ndarray, high: np.ndarray, start: 
         right = -root[:, ~free] @ u[~free]
         box = (low[free], high[free])
         steps = 100 + 10 * len(u)
+        from scipy.optimize import lsq_linear
+
         found = lsq_linear(root[:, free], right, box, method="bvls", tol=1e-15, max_iter=steps)
         at = found.active_mask
         u[free] = np.where(at < 0, box[0], np.where(at > 0, box[1], np.clip(found.x, *box)))
