@@ -27,8 +27,10 @@ from llvmlite.binding import get_host_cpu_features, get_host_cpu_name
 from numba.core import config as _numba_config
 from numba.core.types import unliteral
 
+from certmix.compiling import compilation_begins
+
 try:
-    from fcntl import LOCK_EX, flock
+    from fcntl import LOCK_EX, LOCK_NB, flock
 except (
     ImportError
 ):  # not on this system: two processes may then compile the same kernel, which costs time only
@@ -106,11 +108,19 @@ def _alone(path: Path | None) -> Iterator[None]:
         file = None
     try:
         if file is not None:
-            flock(file, LOCK_EX)
+            _take(file)
         yield
     finally:
         if file is not None:
             os.close(file)
+
+
+def _take(file: int) -> None:
+    try:
+        flock(file, LOCK_EX | LOCK_NB)
+    except OSError:  # another process compiles it: for whoever waits that is the same
+        compilation_begins()
+        flock(file, LOCK_EX)
 
 
 @contextmanager
