@@ -27,7 +27,7 @@ from llvmlite.binding import get_host_cpu_features, get_host_cpu_name
 from numba.core import config as _numba_config
 from numba.core.types import unliteral
 
-from certmix.compiling import compilation_begins
+from certmix.compiling import compilation_begins, compilation_ends
 
 try:
     from fcntl import LOCK_EX, LOCK_NB, flock
@@ -120,7 +120,10 @@ def _take(file: int) -> None:
         flock(file, LOCK_EX | LOCK_NB)
     except OSError:  # another process compiles it: for whoever waits that is the same
         compilation_begins()
-        flock(file, LOCK_EX)
+        try:
+            flock(file, LOCK_EX)
+        finally:
+            compilation_ends()
 
 
 @contextmanager
