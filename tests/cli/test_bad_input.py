@@ -60,6 +60,13 @@ solve data.csv -k 2 --columns group           | 2 | 'x' is not a number
 solve data.csv -k 2 --name-column ident       | 2 | no column 'ident'
 solve data.csv -k 2 --name-column group       | 2 | 'x' in column 'group' stands twice
 solve data.csv -k 2 --name-column label       | 2 | no name in column 'label'
+solve data.csv -k 2 --name-column a --no-name-column | 2 | contradict
+solve missing.csv -k 2 --missing skip         | 2 | --missing 'skip'
+solve data.csv -k 2 --sep xx                  | 2 | --sep 'xx'
+solve data.csv -k 2 --decimal ;               | 2 | --decimal ';'
+solve data.csv -k 2 --encoding klingon        | 2 | --encoding 'klingon'
+solve iris -k 3 --missing mean                | 2 | --missing is for files
+solve iris -k 3 --sep ;                       | 2 | --sep is for files
 solve data.csv -k 2 --pca 0                   | 2 | --pca 0
 solve data.csv -k 2 --pca 9                   | 2 | --pca 9
 solve data.csv -k 2 --pca two                 | 2 | 'two'

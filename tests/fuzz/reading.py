@@ -7,11 +7,13 @@ in :func:`readers`: a name, the suffix, the function, some valid files, and a ch
 from __future__ import annotations
 
 import contextlib
+import gzip
 import importlib.util
 import io
 import json
 import math
 import signal
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -25,8 +27,10 @@ import numpy as np
 from certmix.errors import CertmixError
 from certmix.io.constraint_writer import write_constraints
 from certmix.io.constraints import read_constraints
+from certmix.io.matrices import read_matrix
 from certmix.io.results import load, save
-from certmix.io.tables import Table, read_matrix, read_table
+from certmix.io.tables import Table, read_table
+from certmix.io.text import Style
 from certmix.problem import MustLink, Problem
 from certmix.result import Result
 from certmix.solving import solve
@@ -124,6 +128,13 @@ def _check_table(table: Table, path: Path) -> None:
     copy = path.with_name("copy.npy")
     np.save(copy, table.values)
     assert np.array_equal(read_table(copy).values, table.values)
+
+
+def _check_as_the_strict_reader(table: Table, path: Path) -> None:
+    _check_table(table, path)
+    strict = read_table(path, large=sys.maxsize)
+    assert np.array_equal(strict.values, table.values)
+    assert (strict.names, strict.columns, strict.notes) == (table.names, table.columns, table.notes)
 
 
 def _check_matrix(matrix: np.ndarray, path: Path) -> None:
@@ -263,6 +274,49 @@ def readers() -> dict[str, Reader]:
             _check_table,
             file("data.csv"),
         ),
+        Reader(
+            "data csv, filled",
+            lambda path: read_table(path, missing="mean"),
+            lambda: [DATA, b"a,b\n1,NA\n,2\n5,6\n"],
+            _check_table,
+            file("data.csv"),
+        ),
+        Reader(
+            "data csv, gaps dropped",
+            lambda path: read_table(path, missing="drop-samples"),
+            lambda: [DATA, b"a,b\n1,NA\n3,2\n5,6\n"],
+            _check_table,
+            file("data.csv"),
+        ),
+        Reader(
+            "data csv, decimal comma",
+            lambda path: read_table(path, style=Style(sep=";", decimal=","), missing="drop-features"),
+            lambda: [b"id;a;b\nx;1,5;2\ny;3;4,25\n"],
+            _check_table,
+            file("data.csv"),
+        ),
+        Reader(
+            "data csv, latin",
+            lambda path: read_table(path, style=Style(encoding="latin-1"), no_name_column=True),
+            lambda: [DATA, "größe,b\n1,2\n3,4\n".encode("latin-1")],
+            _check_table,
+            file("data.csv"),
+        ),
+        Reader(
+            "data csv, utf-16",
+            lambda path: read_table(path, style=Style(encoding="utf-16")),
+            lambda: [DATA.decode().encode("utf-16")],
+            _check_table,
+            file("data.csv"),
+        ),
+        Reader(
+            "data csv, by pandas",
+            lambda path: read_table(path, large=0),
+            lambda: [DATA, b'"","a","b"\n"r1",1,2\n"r2",3,4.5\n'],
+            _check_as_the_strict_reader,
+            file("data.csv"),
+        ),
+        Reader("data csv.gz", read_table, lambda: [gzip.compress(DATA)], _check_table, file("data.csv.gz")),
         Reader(
             "matrix csv",
             lambda path: read_matrix(path, ["a", "b"]),

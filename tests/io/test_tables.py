@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from certmix.errors import InputError
-from certmix.io.tables import read_matrix, read_table
+from certmix.io.matrices import read_matrix
+from certmix.io.tables import read_table
 
 
 def write(path: Path, text: str | bytes) -> Path:

@@ -52,7 +52,10 @@ def nothing(message: str) -> dict[str, Any]:
 
 
 def _extra(asked: Asked) -> dict[str, Any]:
+    """What the command line adds to a result; how the file was read joins how its data were prepared."""
+    done = {**({} if asked.transform is None else asked.transform.as_dict()), **asked.record}
     return {
+        **({"preprocessing": done} if asked.record else {}),
         "notes": list(asked.notes),
         "warnings": list(asked.warnings),
     }

@@ -25,7 +25,8 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help=f"A CSV, TSV, NPY or Parquet file, or a built-in data set: {', '.join(BUILT_IN)}.",
+        help="A CSV, TSV, NPY or Parquet file (also .gz), - for standard input, or a built-in data set: "
+        f"{', '.join(BUILT_IN)}.",
         autocompletion=data_or(BUILT_IN),
     ),
 ]
@@ -49,9 +50,38 @@ NameColumn = Annotated[
     str | None,
     typer.Option(
         metavar="COL",
-        help="Column that names the samples. Default: the first, if it holds texts that all differ.",
+        help="Column that names the samples. Default: the first, if it is headed like a name, counts from 0 or 1, "
+        "or holds texts that all differ.",
         rich_help_panel=_DATA,
     ),
+]
+NoNameColumn = Annotated[
+    bool,
+    typer.Option("--no-name-column", help="No column names the samples.", rich_help_panel=_DATA),
+]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        metavar="POLICY",
+        help="Missing values: error (the default), drop-samples, drop-features, mean or median.",
+        rich_help_panel=_DATA,
+    ),
+]
+Sep = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIGN",
+        help="What separates the cells of a text file: one sign, or tab. Default: guessed.",
+        rich_help_panel=_DATA,
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(metavar="SIGN", help="Decimal sign of a text file: . or , (5,1).", rich_help_panel=_DATA),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Encoding of a text file. Default: utf-8.", rich_help_panel=_DATA),
 ]
 Header = Annotated[
     bool | None,
@@ -63,7 +93,11 @@ Header = Annotated[
 ]
 Transpose = Annotated[
     bool,
-    typer.Option("--transpose", help="Features are in rows, samples in columns.", rich_help_panel=_DATA),
+    typer.Option(
+        "--transpose",
+        help="Features are in rows, samples in columns; the first row and column name them.",
+        rich_help_panel=_DATA,
+    ),
 ]
 Standardize = Annotated[
     bool,

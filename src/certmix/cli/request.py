@@ -37,8 +37,13 @@ class Request:
     n_components: o.NComponents = None
     columns: o.Columns = None
     name_column: o.NameColumn = None
+    no_name_column: o.NoNameColumn = False
     header: o.Header = None
     transpose: o.Transpose = False
+    missing: o.Missing = None
+    sep: o.Sep = None
+    decimal: o.Decimal = None
+    encoding: o.Encoding = None
     standardize: o.Standardize = False
     pca: o.Pca = None
     variance: o.Variance = None
@@ -86,6 +91,8 @@ class Asked:
     transform: Transform | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    record: dict[str, Any] = field(default_factory=dict)
+    """How the file was read and what was done about missing values."""
 
 
 @dataclass
@@ -100,6 +107,10 @@ class _Data:
     transform: Transform | None = None
     notes: tuple[str, ...] = ()
     where: str = ""
+    warnings: tuple[str, ...] = ()
+    record: dict[str, Any] = field(default_factory=dict)
+    dropped: tuple[Any, ...] = ()
+    """Samples that were left out because a value is missing."""
 
     def column(self, name: str, option: str) -> Any:
         if name not in self.everything:
@@ -148,7 +159,9 @@ def build(request: Request, otherwise: int | None = None) -> Asked:
     except InputError as error:
         kind = Unfit if n_components is None else InputError
         raise kind(_with_option(error)) from None
-    return Asked(problem, data.transform, (*data.notes, *problem.notes), tuple(warnings))
+    return Asked(
+        problem, data.transform, (*data.notes, *problem.notes), (*data.warnings, *warnings), data.record
+    )
 
 
 def _with_option(error: InputError) -> str:
@@ -230,7 +243,12 @@ def _built_in(request: Request, name: str, options: str) -> _Data:
     for option, value in (
         ("--columns", request.columns),
         ("--name-column", request.name_column),
+        ("--no-name-column", request.no_name_column or None),
         ("--header/--no-header", request.header),
+        ("--missing", request.missing),
+        ("--sep", request.sep),
+        ("--decimal", request.decimal),
+        ("--encoding", request.encoding),
         ("--transpose", request.transpose or None),
         ("--standardize", request.standardize or None),
         ("--pca", request.pca),
@@ -256,7 +274,16 @@ def _built_in(request: Request, name: str, options: str) -> _Data:
         for what in ("precision", "variance")
         if getattr(found, what, None) is not None
     }
-    return _Data(frame, everything, known, found.n_components, where=f"the built-in data set {name!r}")
+    from certmix.io.cells import some
+
+    return _Data(
+        frame,
+        everything,
+        known,
+        found.n_components,
+        notes=(f"features: {some(columns)}",),
+        where=f"the built-in data set {name!r}",
+    )
 
 
 def _dataset_options(name: str, text: str) -> dict[str, Any]:
@@ -281,8 +308,9 @@ def _value(text: str) -> Any:
 
 def _file(request: Request) -> _Data:
     from certmix.io.tables import read_table
+    from certmix.io.text import Style
 
-    if "." not in Path(request.data).name and not Path(request.data).exists():
+    if request.data != "-" and "." not in Path(request.data).name and not Path(request.data).exists():
         raise InputError(
             f"there is no file {request.data!r} and no built-in data set of that name"
             f"{did_you_mean(request.data, BUILT_IN)}"
@@ -297,9 +325,19 @@ def _file(request: Request) -> _Data:
         standardize=request.standardize,
         pca=request.pca,
         header=request.header,
+        no_name_column=request.no_name_column,
+        missing=request.missing or "error",
+        style=Style(sep=request.sep, decimal=request.decimal or ".", encoding=request.encoding),
     )
     return _Data(
-        table.frame(), table.everything, transform=table.transform, notes=table.notes, where=str(request.data)
+        table.frame(),
+        table.everything,
+        transform=table.transform,
+        notes=table.notes,
+        where=table.path,
+        warnings=table.warnings,
+        record=table.record,
+        dropped=table.dropped,
     )
 
 
@@ -308,7 +346,7 @@ def _covariance(request: Request, data: _Data) -> tuple[dict[str, Any], list[str
     if request.variance is not None:
         return {"variance": parsing.variance(request.variance)}, []
     if request.precision is not None:
-        from certmix.io.tables import read_matrix
+        from certmix.io.matrices import read_matrix
 
         return {"precision": read_matrix(request.precision, columns)}, []
     if request.precision_from is not None:
@@ -325,7 +363,22 @@ def _covariance(request: Request, data: _Data) -> tuple[dict[str, Any], list[str
         return data.known, []
     return {"variance": 1.0}, [
         "no covariance was given, so variance 1 is taken for every feature; "
-        "the result depends on it: see --variance, --precision, --precision-from"
+        "the result depends on it: see --variance, --precision, --precision-from",
+        *(() if request.standardize or request.pca else _dominating(data)),
+    ]
+
+
+def _dominating(data: _Data) -> list[str]:
+    """A warning about a feature that decides the clustering alone."""
+    from certmix.problem.samples import Samples
+
+    samples = Samples(data.frame)
+    if samples.dominating is None:
+        return []
+    j, share = samples.dominating
+    return [
+        f"{samples.feature(j)} has {100 * share:.1f} % of the variance of all features and decides the clustering; "
+        "--standardize scales them alike, --columns leaves it out"
     ]
 
 
@@ -337,6 +390,7 @@ def _constraints(request: Request, data: _Data) -> list[Any]:
         from certmix.io.constraints import read_constraints
 
         found += read_constraints(request.constraints, table=data.everything)
+        _refuse_dropped(found, data.dropped)
     if request.label_column is not None:
         values = data.column(request.label_column, "--label-column")
         found += labels_from(values, name=f"column {request.label_column!r}")
@@ -345,6 +399,19 @@ def _constraints(request: Request, data: _Data) -> list[Any]:
     if request.max_size is not None:
         found.append(MaximumSize(request.max_size, source="--max-size"))
     return found
+
+
+def _refuse_dropped(constraints: list[Any], dropped: tuple[Any, ...]) -> None:
+    """A constraint about a sample that was left out is an error that says why the sample is not there."""
+    gone = {str(name) for name in dropped}
+    for item in constraints if gone else ():
+        refs = [*getattr(item, "samples", ()), getattr(item, "sample", ""), getattr(item, "then", "")]
+        for ref in refs:
+            if type(ref).__name__ != "Row" and str(ref).strip() in gone:
+                raise InputError(
+                    f"{item.kind}{item.at()}: sample {str(ref).strip()!r} was left out because a value of it is "
+                    "missing (--missing drop-samples)"
+                )
 
 
 def component_names(

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import io
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from certmix.errors import InputError
-
-TEXT = (".csv", ".tsv", ".tab", ".txt")
-SUFFIXES = (*TEXT, ".npy", ".parquet")
-_MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
-
-
-def is_missing(cell: Any) -> bool:
-    """Whether a cell stands for no value: blank, NA, NaN, null, None."""
-    if isinstance(cell, str):
-        return cell.strip().lower() in _MISSING
-    return cell is None or bool(cell != cell)
-
-
-def is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return not is_missing(cell)
+from certmix.io.files import Source, read_source
+from certmix.io.sheet import LARGE, Sheet, read_sheet
+from certmix.io.text import Style, is_number
 
 
 @dataclass(frozen=True)
@@ -41,154 +26,163 @@ class Grid:
     header : names of the columns
     columns : one list (of texts or values) or float array for each
     where : "line 7" and the like for every row (or column, when the file was transposed)
-    notes : what was guessed about the file, in words
+    headed : whether the names of the columns stand in the file
+    bare : whether the file is a matrix of numbers without names of any kind
+    turned : whether rows and columns were exchanged; the first column then names the samples
+    decimal : the decimal sign of texts
+    notes, warnings : what was guessed about the file, in words
     """
 
-    path: Path
+    path: Source
     header: tuple[str, ...]
     columns: tuple[Any, ...]
-    where: tuple[str, ...]
-    notes: tuple[str, ...] = field(default=())
+    where: Callable[[int], str]
+    headed: bool = True
+    bare: bool = False
+    turned: bool = False
+    decimal: str = "."
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def n_rows(self) -> int:
-        return len(self.where)
+        return len(self.columns[0])
+
+    def __getitem__(self, name: str) -> Any:
+        return self.columns[self.header.index(name)]
 
 
-def read_grid(path: str | Path, *, transpose: bool = False, header: bool | None = None) -> Grid:
+def read_grid(
+    path: str | Path,
+    *,
+    transpose: bool = False,
+    header: bool | None = None,
+    style: Style | None = None,
+    keep: Collection[str] = (),
+    large: int = LARGE,
+) -> Grid:
     """Read a file into columns; the kind of file is told by its suffix.
 
     Parameters
     ----------
     transpose : bool
-        The file holds features in rows and samples in columns.
+        The file holds features in rows and samples in columns; its first row names the samples and its first column
+        the features, unless ``header`` is False, when there are only numbers.
     header : bool, optional
         Whether the first row names the columns. By default it does, unless it looks like data.
+    style : Style, optional
+        How a text file is written.
+    keep, large
+        See :func:`certmix.io.sheet.read_sheet`.
     """
-    path = existing_file(path)
-    suffix = path.suffix.lower()
-    if suffix == ".npy":
-        return _from_array(path, load_npy(path), transpose)
-    if suffix == ".parquet":
+    source = read_source(path)
+    style = style or Style()
+    if source.kind in (".npy", ".parquet") and style != Style():
+        raise InputError(f"{source}: --sep, --decimal and --encoding are for text files")
+    if source.kind == ".npy":
+        return _from_array(source, load_npy(source), transpose)
+    if source.kind == ".parquet":
         if transpose:
             raise InputError(
-                f"{path}: --transpose is for CSV, TSV and NPY files; a Parquet file has typed columns"
+                f"{source}: --transpose is for CSV, TSV and NPY files; a Parquet file has typed columns"
             )
-        return _from_parquet(path)
-    return _from_rows(path, transpose, header)
-
-
-def existing_file(path: str | Path) -> Path:
-    """The path of a file that can be read, or a sentence that says why it cannot."""
-    path = Path(path)
-    try:
-        if path.is_dir():
-            raise InputError(f"{path} is a directory, not a file")
-        if not path.exists():
-            raise InputError(f"there is no file {str(path)!r}")
-    except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{str(path)!r} cannot be opened: {error}") from None
-    if path.suffix.lower() not in SUFFIXES:
-        kind = f"the suffix {path.suffix!r}" if path.suffix else "no suffix"
-        raise InputError(f"{path} has {kind}; certmix reads {', '.join(SUFFIXES)}")
-    return path
+        return _from_parquet(source)
+    if not transpose:
+        return _upright(source, read_sheet(source, style, header=header, keep=keep, large=large), style)
+    sheet = read_sheet(source, style, header=header is not False, large=large)
+    if any(isinstance(c, np.ndarray) for c in sheet.columns) and not all(
+        isinstance(c, np.ndarray) for c in sheet.columns[1:]
+    ):  # a row of texts: its cells have to stay as they are written
+        sheet = read_sheet(source, style, header=header is not False, large=sys.maxsize)
+    return _turned(source, sheet, style)
 
 
 # -- text ----------------------------------------------------------------------------------------------
-def read_rows(path: Path) -> tuple[list[list[str]], list[int], str]:
-    """Rows of a text file that are not blank, the line on which each ends, and the delimiter."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"{path}, line {line}: byte 0x{content[error.start]:02x} is not UTF-8; save the file as UTF-8"
-        ) from None
-    if "\0" in text:
-        raise InputError(
-            f"{path}, line {text.count(chr(10), 0, text.index(chr(0))) + 1}: the file is not text"
+def _upright(source: Source, sheet: Sheet, style: Style) -> Grid:
+    notes = _notes(source, sheet, style)
+    if sheet.head is None:
+        names = [f"x{j}" for j in range(len(sheet.columns))]
+        notes.append(
+            "the first row holds numbers, so the columns have no names (--header if it does name them)"
         )
-    delimiter = _delimiter(path, text)
-    rows: list[list[str]] = []
-    lines: list[int] = []
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        for row in reader:
-            if any(cell.strip() for cell in row):
-                rows.append(row)
-                lines.append(reader.line_num)
-    except csv.Error as error:
-        raise InputError(f"{path}, line {reader.line_num}: {error}") from None
-    if not rows:
-        raise InputError(f"{path} is empty")
-    return rows, lines, delimiter
-
-
-def _delimiter(path: Path, text: str) -> str:
-    """Tab for .tsv; else the comma, unless the first line has none but has tabs or semicolons."""
-    if path.suffix.lower() in (".tsv", ".tab"):
-        return "\t"
-    first = text.lstrip("\r\n").split("\n", 1)[0]
-    if "," in first:
-        return ","
-    return next((sign for sign in ("\t", ";") if sign in first), ",")
-
-
-def _from_rows(path: Path, transpose: bool, header: bool | None) -> Grid:
-    rows, lines, delimiter = read_rows(path)
-    notes = []
-    if delimiter == ";":
-        notes.append("cells are separated by semicolons")
-    width = len(rows[0])
-    for row, line in zip(rows, lines, strict=True):
-        if len(row) != width:
-            raise InputError(f"{path}, line {line}: it has {len(row)} cells, but the first line has {width}")
-    if transpose:
-        rows = [list(column) for column in zip(*rows, strict=True)]
-        where = [f"column {j + 1} of the file" for j in range(len(rows))]
     else:
-        where = [f"line {line}" for line in lines]
-    if header is None:
-        header = not _looks_like_data(rows[0])
-        if not header:
-            notes.append(
-                "the first row holds numbers, so the columns have no names (--header if it does name them)"
+        names = [cell.strip() for cell in sheet.head]
+    names, columns = _without_blank_columns(names, sheet.columns)
+    _check_header(source, names, "column")
+    headed = sheet.head is not None
+    return Grid(
+        source, tuple(names), tuple(columns), sheet.where, headed, decimal=style.decimal, notes=tuple(notes)
+    )
+
+
+def _turned(source: Source, sheet: Sheet, style: Style) -> Grid:
+    """Samples from the columns of a sheet: its first row names them, its first column the features."""
+    notes, warnings = _notes(source, sheet, style), []
+    body = sheet.columns if sheet.head is None else sheet.columns[1:]
+    if not body:
+        raise InputError(f"{source} has one column only; with --transpose the samples are in the columns")
+    if all(isinstance(column, np.ndarray) for column in body):
+        columns: list[Any] = list(np.column_stack(body))
+    else:
+        columns = [list(row) for row in zip(*body, strict=True)]
+    if sheet.head is None:
+        names = [f"x{j}" for j in range(len(columns))]
+    else:
+        features = [str(cell).strip() for cell in sheet.columns[0]]
+        names = [sheet.head[0].strip(), *features]
+        columns = [[cell.strip() for cell in sheet.head[1:]], *columns]
+        notes.append("the first row names the samples, the first column the features")
+        if all(is_number(cell, style.decimal) for cell in (*sheet.head, *features)):
+            warnings.append(
+                "the first row and the first column hold numbers only and were taken for names; "
+                "add --no-header if they are data"
             )
-    if header:
-        names = [cell.strip() for cell in rows[0]]
-        rows, where = rows[1:], where[1:]
-    else:
-        names = [f"x{j}" for j in range(len(rows[0]))]
-    if not rows:
-        raise InputError(f"{path} has a header but no samples")
-    columns: list[list[str]] = [list(column) for column in zip(*rows, strict=True)]
-    names, columns = _without_blank_columns(names, columns)
-    _check_header(path, names, "row" if transpose else "column")
-    return Grid(path, tuple(names), tuple(columns), tuple(where), tuple(notes))
+        if names[0] in features:
+            names[0] = ""
+        names, columns = _without_blank_columns(names, columns)
+    _check_header(source, names, "row")
+    shift = 1 if sheet.head is None else 2
+    return Grid(
+        source,
+        tuple(names),
+        tuple(columns),
+        lambda i: f"column {i + shift} of the file",
+        headed=sheet.head is not None,
+        bare=sheet.head is None,
+        turned=sheet.head is not None,
+        decimal=style.decimal,
+        notes=tuple(notes),
+        warnings=tuple(warnings),
+    )
 
 
-def _looks_like_data(row: list[str]) -> bool:
-    """Whether a first row is data: numbers (the first cell aside) that do not just count the columns."""
-    rest = row[1:] if len(row) > 1 and row[0].strip() and not is_number(row[0]) else row
-    if not all(is_number(cell) for cell in rest):
-        return False
-    counting = [str(j) for j in range(len(rest))]
-    return not (len(rest) > 1 and [cell.strip() for cell in rest] == counting)
+def _notes(source: Source, sheet: Sheet, style: Style) -> list[str]:
+    notes = []
+    word = {";": "semicolons", "\t": "tabs"}.get(sheet.sep, repr(sheet.sep))
+    if style.sep is not None or sheet.sep == ";":
+        notes.append(f"cells are separated by {word}")
+    if style.decimal == ",":
+        notes.append("numbers have a decimal comma")
+    if style.encoding is not None:
+        notes.append(f"the file is written in {style.encoding}")
+    if sheet.short:
+        notes.append("the first row has no cell for the first column (as R writes it), which names the rows")
+    return notes
 
 
-def _without_blank_columns(names: list[str], columns: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+def _without_blank_columns(names: list[str], columns: list[Any]) -> tuple[list[str], list[Any]]:
     """Drop columns without name and content (a delimiter at the end of every line)."""
-    keep = [j for j, name in enumerate(names) if name or any(cell.strip() for cell in columns[j])]
+    keep = [j for j, name in enumerate(names) if name or not _is_blank(columns[j])]
     return [names[j] for j in keep], [columns[j] for j in keep]
 
 
-def _check_header(path: Path, names: list[str], what: str) -> None:
+def _is_blank(column: Any) -> bool:
+    if isinstance(column, np.ndarray):
+        return bool(np.isnan(column).all())
+    return not any(cell.strip() if isinstance(cell, str) else cell == cell for cell in column)
+
+
+def _check_header(path: Source, names: list[str], what: str) -> None:
     seen: dict[str, int] = {}
     for j, name in enumerate(names):
         if not name and j > 0:
@@ -199,15 +193,12 @@ def _check_header(path: Path, names: list[str], what: str) -> None:
 
 
 # -- binary --------------------------------------------------------------------------------------------
-def load_npy(path: Path) -> np.ndarray:
+def load_npy(path: Source) -> np.ndarray:
     """A NumPy array from a file, never unpickling anything."""
+    if path.content[:6] != b"\x93NUMPY":
+        raise InputError(f"{path} is not a NumPy array file (write one with numpy.save)")
     try:
-        with path.open("rb") as stream:
-            if stream.read(6) != b"\x93NUMPY":
-                raise InputError(f"{path} is not a NumPy array file (write one with numpy.save)")
-        array = np.load(path, allow_pickle=False)
-    except InputError:
-        raise
+        array = np.load(io.BytesIO(path.content), allow_pickle=False)
     except (
         Exception
     ) as error:  # a damaged header is Python source to NumPy, with all the errors that can have
@@ -217,13 +208,13 @@ def load_npy(path: Path) -> np.ndarray:
     return np.asarray(array)
 
 
-def _from_array(path: Path, array: np.ndarray, transpose: bool) -> Grid:
+def _from_array(path: Source, array: np.ndarray, transpose: bool) -> Grid:
     if array.dtype.names:
         if transpose or array.ndim != 1:
             raise InputError(f"{path}: a structured array must have one dimension and cannot be transposed")
         header = tuple(array.dtype.names)
         columns = tuple(_typed(array[name]) for name in header)
-        return Grid(path, header, columns, _row_numbers(len(array)))
+        return Grid(path, header, columns, _row)
     if array.dtype.kind not in "fiub":
         raise InputError(f"{path} holds {array.dtype} values; the data must be real numbers")
     if array.ndim == 1:
@@ -239,10 +230,10 @@ def _from_array(path: Path, array: np.ndarray, transpose: bool) -> Grid:
     with np.errstate(invalid="ignore"):  # a signalling NaN; what is not finite is refused later, by its row
         array = array.astype(np.float64)
     header = tuple(f"x{j}" for j in range(array.shape[1]))
-    return Grid(path, header, tuple(array.T), _row_numbers(len(array)))
+    return Grid(path, header, tuple(array.T), _row, headed=False, bare=True)
 
 
-def _from_parquet(path: Path) -> Grid:
+def _from_parquet(path: Source) -> Grid:
     try:
         import pyarrow  # noqa: F401
     except ImportError:
@@ -252,7 +243,7 @@ def _from_parquet(path: Path) -> Grid:
     import pandas as pd
 
     try:
-        frame = pd.read_parquet(path, engine="pyarrow")
+        frame = pd.read_parquet(io.BytesIO(path.content), engine="pyarrow")
     except Exception as error:  # pyarrow has a dozen kinds of errors for a damaged file
         raise InputError(f"{path} cannot be read as Parquet: {str(error).splitlines()[0]}") from None
     if not isinstance(frame.index, pd.RangeIndex):
@@ -262,7 +253,7 @@ def _from_parquet(path: Path) -> Grid:
     names = [str(column) for column in frame.columns]
     _check_header(path, names, "column")
     columns = tuple(_typed(frame.iloc[:, j].to_numpy()) for j in range(frame.shape[1]))
-    return Grid(path, tuple(names), columns, _row_numbers(len(frame)))
+    return Grid(path, tuple(names), columns, _row)
 
 
 def _typed(values: np.ndarray) -> Any:
@@ -271,5 +262,5 @@ def _typed(values: np.ndarray) -> Any:
         return values.astype(np.float64) if values.dtype.kind in "fiu" else values.tolist()
 
 
-def _row_numbers(n: int) -> tuple[str, ...]:
-    return tuple(f"row {i}" for i in range(n))
+def _row(i: int) -> str:
+    return f"row {i}"

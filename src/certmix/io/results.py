@@ -285,7 +285,9 @@ def _precision(value: Any, K: int, d: int) -> np.ndarray | None:
 
 
 def _transform(value: Any) -> Transform | None:
-    return None if value is None else Transform.from_dict(value)
+    if value is None or (isinstance(value, dict) and value and value.keys() <= {"reading", "missing"}):
+        return None  # how the file was read, but nothing that moves the data
+    return Transform.from_dict(value)
 
 
 def _number(value: Any, missing: float) -> float:

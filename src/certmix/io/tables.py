@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from certmix.errors import InputError
-from certmix.io.grid import Grid, existing_file, is_missing, is_number, load_npy, read_grid, read_rows
+from certmix.io.cells import Numbers, as_numbers, known, some
+from certmix.io.grid import Grid, read_grid
+from certmix.io.missing import treat
+from certmix.io.naming import find_names, headed_like_a_code, headed_like_a_gene, sample_names
+from certmix.io.sheet import LARGE
+from certmix.io.text import Style, is_missing, number_hint
 from certmix.io.transform import Transform, fit_transform
 
 
@@ -21,22 +26,28 @@ class Table:
 
     Attributes
     ----------
-    path : the file
-    names : names of the samples, or None when no column names them
+    path : the file, as it is called in messages
+    names : names of the samples, or None when no column names them; where samples without names were left out, those
+        that stay keep their numbers
     columns : names of the features
     values : ndarray of shape (n, d), the features
-    everything : every column of the file by name: numbers (missing: NaN) or texts
+    everything : every column of the file by name: numbers (missing: NaN) or texts (missing: "")
     transform : how ``values`` came from the file's columns, or None when they are those columns
-    notes : what was decided for the user, in words
+    dropped : names (or numbers) of the samples that were left out because a value is missing
+    record : how the file was read and what was done about missing values, for the result
+    notes, warnings : what was decided for the user, in words
     """
 
-    path: Path
-    names: tuple[str, ...] | None
+    path: str
+    names: tuple[Any, ...] | None
     columns: tuple[str, ...]
     values: np.ndarray
     everything: dict[str, Any]
     transform: Transform | None = None
+    dropped: tuple[Any, ...] = ()
+    record: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def n_samples(self) -> int:
@@ -44,7 +55,7 @@ class Table:
 
     def column(self, name: str, option: str) -> Any:
         """The values of one column of the file, by name."""
-        return self.everything[_known(name, tuple(self.everything), self.path, option)]
+        return self.everything[known(name, tuple(self.everything), self.path, option)]
 
     def frame(self) -> Any:
         """The features as a pandas DataFrame with the samples' names as index."""
@@ -60,136 +71,105 @@ def read_table(
     *,
     columns: Sequence[str] | None = None,
     name_column: str | None = None,
+    no_name_column: bool = False,
     leave_out: Sequence[str] = (),
     transpose: bool = False,
     standardize: bool = False,
     pca: int | None = None,
     header: bool | None = None,
+    missing: str = "error",
+    style: Style | None = None,
+    large: int = LARGE,
 ) -> Table:
-    """Read CSV, TSV, NPY or Parquet.
+    """Read CSV, TSV, NPY or Parquet, plain or as ``.gz``; ``-`` is standard input.
 
     Parameters
     ----------
     columns : sequence of names, optional
         The features. Default: every numeric column that has no other role.
-    name_column : str, optional
-        The column that names the samples. Default: the first one, if it has no heading or holds texts that
-        all differ.
+    name_column, no_name_column : str, bool
+        The column that names the samples, or that there is none. Default: the first, if it is headed like a name,
+        counts from 0 or 1, or holds texts that all differ.
     leave_out : sequence of names
         Columns with another role (labels, classes): not features unless ``columns`` says so.
-    transpose, header
+    transpose, header, style, large
         See :func:`certmix.io.grid.read_grid`.
+    missing : str
+        What to do about missing values: one of :data:`certmix.io.missing.POLICIES`.
     standardize, pca
         See :func:`certmix.io.transform.fit_transform`.
     """
-    grid = read_grid(path, transpose=transpose, header=header)
-    notes = list(grid.notes)
-    numbers = {name: _numbers(column) for name, column in zip(grid.header, grid.columns, strict=True)}
-    name_column = _name_column(grid, name_column, columns, leave_out, numbers, notes)
-    names = None if name_column is None else _names(grid, name_column)
+    style = style or Style()
+    keep = [*leave_out, *([name_column] if name_column is not None else [])]
+    if transpose and name_column is not None:
+        large = sys.maxsize  # names are texts as they are written, which only the strict reader keeps in rows
+    grid = read_grid(path, transpose=transpose, header=header, style=style, keep=keep, large=large)
+    notes, warnings = list(grid.notes), list(grid.warnings)
+    numbers = {
+        name: as_numbers(column, grid.decimal) for name, column in zip(grid.header, grid.columns, strict=True)
+    }
+    naming = find_names(
+        grid, name_column, no_names=no_name_column, taken=[*(columns or ()), *leave_out], numbers=numbers
+    )
+    notes += naming.notes
+    names: tuple[Any, ...] | None = None if naming.column is None else sample_names(grid, naming)
     for name in leave_out:
-        _known(name, grid.header, grid.path, "the label or class column")
+        known(name, grid.header, str(grid.path), "the label or class column")
     if columns is None:
-        taken = {name_column, *leave_out}
-        chosen = _default_columns(grid, numbers, taken, notes)
+        chosen = _default_columns(grid, numbers, {naming.column, *leave_out}, notes)
+        warnings += _doubts(grid, chosen, numbers)
     else:
         chosen = _asked_columns(grid, columns, numbers)
-    values = _matrix(grid, chosen, numbers, names)
-    data, transform = fit_transform(values, chosen, standardize=standardize, pca=pca)
+    raw = np.column_stack([numbers[name].values for name in chosen])
+    treated = treat(raw, chosen, missing, grid.path)
+    _refuse_gaps(grid, treated.values, np.flatnonzero(treated.samples), treated.features, chosen, names)
+    notes += [treated.note] if treated.note else []
+    chosen = tuple(name for name, kept in zip(chosen, treated.features, strict=True) if kept)
+    notes.append(f"features: {some(chosen)}")
+    everything = _everything(grid, numbers)
+    dropped: tuple[Any, ...] = ()
+    if not treated.samples.all():
+        everything = {name: _kept(column, treated.samples) for name, column in everything.items()}
+        called = names if names is not None else tuple(range(grid.n_rows))
+        dropped = tuple(name for name, kept in zip(called, treated.samples, strict=True) if not kept)
+        names = tuple(name for name, kept in zip(called, treated.samples, strict=True) if kept)
+    data, transform = fit_transform(treated.values, chosen, standardize=standardize, pca=pca)
     if transform is not None and transform.components is not None:
         notes.append(f"{pca} principal components explain {100 * transform.explained:.1f} % of the variance")
-    everything = {
-        name: column if numbers[name].bad else numbers[name].values
-        for name, column in zip(grid.header, grid.columns, strict=True)
-    }
-    kept = chosen if transform is None else transform.names()
-    return Table(grid.path, names, kept, np.ascontiguousarray(data), everything, transform, tuple(notes))
+    record = {"reading": style.as_dict() or None, "missing": treated.record}
+    return Table(
+        str(grid.path),
+        names,
+        chosen if transform is None else transform.names(),
+        np.ascontiguousarray(data),
+        everything,
+        transform,
+        dropped,
+        {key: value for key, value in record.items() if value is not None},
+        tuple(notes),
+        tuple(warnings),
+    )
 
 
-# -- cells ---------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class _Numbers:
-    """A column as numbers: NaN where a cell is missing or ``bad`` (neither missing nor a number)."""
-
-    values: np.ndarray
-    bad: tuple[int, ...]
-
-    @property
-    def n_good(self) -> int:
-        return int(np.count_nonzero(~np.isnan(self.values)))
-
-
-def _numbers(cells: Any) -> _Numbers:
-    if isinstance(cells, np.ndarray):
-        return _Numbers(cells, ())
-    if cells and all(isinstance(cell, str) for cell in cells):
-        try:
-            return _Numbers(np.array(cells, dtype=np.float64), ())
-        except ValueError:
-            pass  # some cell is missing or no number: look at each
-    values = np.full(len(cells), np.nan)
-    bad = []
-    for i, cell in enumerate(cells):
-        if is_missing(cell):
-            continue
-        if isinstance(cell, (int, float)) and not isinstance(cell, bool):
-            values[i] = cell
-        elif isinstance(cell, str) and is_number(cell):
-            values[i] = float(cell)
+def _everything(grid: Grid, numbers: dict[str, Numbers]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, column in zip(grid.header, grid.columns, strict=True):
+        if numbers[name].bad:
+            found[name] = ["" if is_missing(cell) else cell for cell in column]
         else:
-            bad.append(i)
-    return _Numbers(values, tuple(bad))
+            found[name] = numbers[name].values
+    return found
 
 
-# -- names ---------------------------------------------------------------------------------------------
-def _name_column(
-    grid: Grid,
-    asked: str | None,
-    columns: Sequence[str] | None,
-    leave_out: Sequence[str],
-    numbers: dict[str, _Numbers],
-    notes: list[str],
-) -> str | None:
-    if asked is not None:
-        return _known(asked, grid.header, grid.path, "--name-column")
-    first = grid.header[0]
-    if first in (columns or ()) or first in leave_out:
-        return None
-    cells = [str(cell).strip() for cell in grid.columns[0]]
-    unique = len(set(cells)) == len(cells) and not any(is_missing(cell) for cell in cells)
-    if not unique:
-        return None
-    if first == "" or (numbers[first].bad and numbers[first].n_good == 0):
-        notes.append(f"{'the first column' if first == '' else f'column {first!r}'} names the samples")
-        return first
-    return None
-
-
-def _names(grid: Grid, name: str) -> tuple[str, ...]:
-    column = grid.columns[grid.header.index(name)]
-    cells = [_text(cell) for cell in column]
-    seen: dict[str, int] = {}
-    for i, cell in enumerate(cells):
-        if is_missing(cell):
-            raise InputError(f"{grid.path}, {grid.where[i]}: the sample has no name in column {name!r}")
-        if cell in seen:
-            raise InputError(
-                f"{grid.path}: the sample name {cell!r} in column {name!r} stands twice "
-                f"({grid.where[seen[cell]]} and {grid.where[i]})"
-            )
-        seen[cell] = i
-    return tuple(cells)
-
-
-def _text(cell: Any) -> str:
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return str(cell).strip()
+def _kept(column: Any, rows: np.ndarray) -> Any:
+    if isinstance(column, np.ndarray):
+        return column[rows]
+    return [cell for cell, kept in zip(column, rows, strict=True) if kept]
 
 
 # -- features ------------------------------------------------------------------------------------------
 def _default_columns(
-    grid: Grid, numbers: dict[str, _Numbers], taken: set[str | None], notes: list[str]
+    grid: Grid, numbers: dict[str, Numbers], taken: set[str | None], notes: list[str]
 ) -> tuple[str, ...]:
     chosen, text = [], []
     for name in grid.header:
@@ -201,7 +181,8 @@ def _default_columns(
         elif column.n_good > len(column.bad):
             # Mostly numbers: a slip of the pen, not a column of texts; leaving it out would hide the error.
             raise InputError(
-                _not_a_number(grid, name, column) + "; correct it, or choose the features with --columns"
+                _not_a_number(grid, name, column)
+                + (_turn_hint(grid, numbers) or "; correct it, or choose the features with --columns")
             )
         else:
             text.append(name)
@@ -210,18 +191,22 @@ def _default_columns(
             f"left out, not numeric: {', '.join(map(repr, text[:8]))}{', …' if len(text) > 8 else ''}"
         )
     if not chosen:
+        suspect = next((name for name in text if numbers[name].bad), None)
+        hint = _turn_hint(grid, numbers)
+        if suspect is not None:
+            hint = hint or number_hint(grid[suspect][numbers[suspect].bad[0]], grid.decimal)
         raise InputError(
-            f"{grid.path} has no numeric column to cluster by (its columns: {_some(grid.header)})"
+            f"{grid.path} has no numeric column to cluster by (its columns: {some(grid.header)}){hint}"
         )
     return tuple(chosen)
 
 
-def _asked_columns(grid: Grid, asked: Sequence[str], numbers: dict[str, _Numbers]) -> tuple[str, ...]:
+def _asked_columns(grid: Grid, asked: Sequence[str], numbers: dict[str, Numbers]) -> tuple[str, ...]:
     if not asked:
         raise InputError("--columns names no column")
     chosen: list[str] = []
     for entry in asked:
-        name = _known(entry, grid.header, grid.path, "--columns")
+        name = known(entry, grid.header, str(grid.path), "--columns")
         if name in chosen:
             raise InputError(f"--columns names {name!r} twice")
         if numbers[name].bad:
@@ -230,84 +215,86 @@ def _asked_columns(grid: Grid, asked: Sequence[str], numbers: dict[str, _Numbers
     return tuple(chosen)
 
 
-def _matrix(
-    grid: Grid, chosen: tuple[str, ...], numbers: dict[str, _Numbers], names: tuple[str, ...] | None
-) -> np.ndarray:
-    values = np.column_stack([numbers[name].values for name in chosen])
+def _doubts(grid: Grid, chosen: tuple[str, ...], numbers: dict[str, Numbers]) -> list[str]:
+    """What looks like something else than measurements, and what to type then."""
+    found = []
+    if not grid.turned and grid.headed and headed_like_a_gene(grid.header[0]) and len(chosen) > 1:
+        found.append(f"the rows go by {grid.header[0]!r}; if the samples are in the columns, add --transpose")
+    names, codes = [], []
+    for name in chosen if grid.headed and not grid.turned else ():
+        if not numbers[name].whole:
+            continue
+        values = numbers[name].values
+        if len(values) >= 3 and len(np.unique(values)) == len(values):
+            names.append(name)
+        elif headed_like_a_code(name):
+            codes.append(name)
+    if names:
+        one = names[0]
+        found.append(
+            f"{_called(names)} whole numbers that all differ, as names do, and {_is(names)}; "
+            f"type --name-column {one} if it names the samples, --columns to choose the features"
+        )
+    if codes:
+        found.append(
+            f"{_called(codes)} whole numbers that look like codes, and {_is(codes)}; "
+            "type --columns to choose the features"
+        )
+    return found
+
+
+def _called(names: list[str]) -> str:
+    listed = ", ".join(map(repr, names[:5])) + (f", … {len(names) - 5} more" if len(names) > 5 else "")
+    return f"column {listed} holds" if len(names) == 1 else f"columns {listed} hold"
+
+
+def _is(names: list[str]) -> str:
+    return "is a feature" if len(names) == 1 else "are features"
+
+
+# -- errors ----------------------------------------------------------------------------------------------
+def _refuse_gaps(
+    grid: Grid,
+    values: np.ndarray,
+    rows: np.ndarray,
+    features: np.ndarray,
+    columns: tuple[str, ...],
+    names: tuple[str, ...] | None,
+) -> None:
+    """Refuse values that are missing or infinite, by their place in the file."""
     if np.isfinite(values).all():
-        return values
+        return
     wrong = np.argwhere(~np.isfinite(values))
-    i, j = (int(x) for x in wrong[0])
+    first = tuple(int(x) for x in wrong[0])
+    i, name = int(rows[first[0]]), columns[int(np.flatnonzero(features)[first[1]])]
     who = f"sample {names[i]!r}" if names is not None else f"sample {i}"
-    what = "is missing" if np.isnan(values[i, j]) else f"is {values[i, j]}"
+    gap = bool(np.isnan(values[first]))
     more = f" ({len(wrong)} such values in all)" if len(wrong) > 1 else ""
+    advice = "say what to do with --missing, or " if gap else ""
     raise InputError(
-        f"{grid.path}, {grid.where[i]}: the value of {who} in column {chosen[j]!r} {what}{more}; "
-        f"fill it, or drop the sample or the column"
+        f"{grid.path}, {grid.where(i)}: the value of {who} in column {name!r} "
+        f"{'is missing' if gap else f'is {values[first]}'}{more}; {advice}correct the file"
     )
 
 
-def _not_a_number(grid: Grid, name: str, column: _Numbers) -> str:
+def _not_a_number(grid: Grid, name: str, column: Numbers) -> str:
     i = column.bad[0]
-    cell = grid.columns[grid.header.index(name)][i]
+    cell = grid[name][i]
     more = f" ({len(column.bad)} such cells in all)" if len(column.bad) > 1 else ""
-    return f"{grid.path}, {grid.where[i]}, column {name!r}: {cell!r} is not a number{more}"
+    shown = repr(cell) if len(str(cell)) < 100 else repr(str(cell)[:100]) + "…"
+    return (
+        f"{grid.path}, {grid.where(i)}, column {name!r}: {shown} is not a number{more}"
+        f"{number_hint(cell, grid.decimal)}"
+    )
 
 
-def _known(name: str, header: tuple[str, ...], path: Path, option: str) -> str:
-    """The column of that name, or an error with a suggestion."""
-    if name in header:
-        return name
-    if name.strip() in header:
-        return name.strip()
-    close = difflib.get_close_matches(name, header, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"its columns: {_some(header)}"
-    raise InputError(f"{option}: {path} has no column {name!r} ({hint})")
-
-
-def _some(names: Sequence[str], most: int = 10) -> str:
-    listed = ", ".join(name or "(no name)" for name in names[:most])
-    return listed + (f", … {len(names) - most} more" if len(names) > most else "")
-
-
-# -- matrices ------------------------------------------------------------------------------------------
-def read_matrix(path: str | Path, columns: Sequence[str]) -> np.ndarray:
-    """A precision or covariance matrix from CSV, TSV or NPY.
-
-    A text file holds d rows of d numbers. It may have a header and a first column of names, which must then
-    be the data's columns in the same order. An NPY file may also hold one matrix for each component, shape
-    (K, d, d).
-    """
-    path = existing_file(path)
-    if path.suffix.lower() == ".parquet":
-        raise InputError(f"{path}: a matrix is read from CSV, TSV or NPY")
-    if path.suffix.lower() == ".npy":
-        array = load_npy(path)
-        if array.dtype.kind not in "fiu":
-            raise InputError(f"{path} holds {array.dtype} values; a matrix must hold real numbers")
-        with np.errstate(invalid="ignore"):  # a signalling NaN, refused later
-            return array.astype(np.float64)
-    rows, lines, _ = read_rows(path)
-    if not all(is_number(cell) for cell in rows[0]):
-        header, rows, lines = [cell.strip() for cell in rows[0]], rows[1:], lines[1:]
-        if rows and not is_number(rows[0][0]):
-            _same_names(path, "the first column", [row[0].strip() for row in rows], columns)
-            header, rows = header[1:], [row[1:] for row in rows]
-        _same_names(path, "the header", header, columns)
-    d = len(columns)
-    for row, line in zip(rows, lines, strict=True):
-        if len(row) != d:
-            raise InputError(f"{path}, line {line}: {len(row)} numbers, but the data have {d} features")
-        for j, cell in enumerate(row):
-            if not is_number(cell):
-                raise InputError(f"{path}, line {line}, column {j + 1}: {cell!r} is not a number")
-    if len(rows) != d:
-        raise InputError(f"{path} has {len(rows)} rows of numbers, but the data have {d} features")
-    return np.array(rows, dtype=np.float64)
-
-
-def _same_names(path: Path, what: str, found: list[str], columns: Sequence[str]) -> None:
-    if found != list(columns):
-        raise InputError(
-            f"{path}: {what} ({_some(found)}) does not name the data's columns ({_some(columns)}) in order"
-        )
+def _turn_hint(grid: Grid, numbers: dict[str, Numbers]) -> str:
+    """A word about --transpose where a table of genes is plain to see: by its heading, or texts in one row only."""
+    if grid.turned or not grid.headed:
+        return ""
+    bad = {numbers[name].bad for name in grid.header[1:] if numbers[name].n_good and numbers[name].bad}
+    texts = sum(bool(numbers[name].bad) for name in grid.header[1:])
+    in_one_row = len(bad) == 1 and len(next(iter(bad))) == 1 and texts > 1
+    if in_one_row or headed_like_a_gene(grid.header[0]):
+        return "; if the samples are in the columns, add --transpose"
+    return ""

@@ -1,0 +1,82 @@
+"""Files as bytes: plain or compressed, or standard input; what kind they are."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from certmix.errors import InputError
+
+TEXT = (".csv", ".tsv", ".tab", ".txt")
+SUFFIXES = (*TEXT, ".npy", ".parquet")
+STANDARD_INPUT = "-"
+_GZIP, _NUMPY, _PARQUET = b"\x1f\x8b", b"\x93NUMPY", b"PAR1"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that was read.
+
+    Attributes
+    ----------
+    name : what to call it in messages
+    kind : its suffix, without ``.gz``; standard input is told by its first bytes
+    """
+
+    name: str
+    kind: str
+    content: bytes
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def read_source(path: str | Path) -> Source:
+    """The content of a file, unpacked; ``-`` is standard input."""
+    if str(path) == STANDARD_INPUT:
+        content = _unpacked("standard input", sys.stdin.buffer.read())
+        kind = ".npy" if content[:6] == _NUMPY else ".parquet" if content[:4] == _PARQUET else ".txt"
+        return Source("standard input", kind, content)
+    path = existing_file(path)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+    if path.suffix.lower() == ".gz" and content[:2] != _GZIP:
+        raise InputError(f"{path} is not a gzip file")
+    return Source(str(path), kind_of(path), _unpacked(str(path), content))
+
+
+def existing_file(path: str | Path) -> Path:
+    """The path of a file that can be read, or a sentence that says why it cannot."""
+    path = Path(path)
+    try:
+        if path.is_dir():
+            raise InputError(f"{path} is a directory, not a file")
+        if not path.exists():
+            raise InputError(f"there is no file {str(path)!r}")
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{str(path)!r} cannot be opened: {error}") from None
+    if kind_of(path) not in SUFFIXES:
+        kind = f"the suffix {path.suffix!r}" if path.suffix else "no suffix"
+        raise InputError(f"{path} has {kind}; certmix reads {', '.join(SUFFIXES)}, each also with .gz")
+    return path
+
+
+def kind_of(path: Path) -> str:
+    """The suffix that tells what a file holds: that before ``.gz``."""
+    return (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()
+
+
+def _unpacked(name: str, content: bytes) -> bytes:
+    if content[:2] != _GZIP:
+        return content
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{name} is a damaged gzip file ({error})") from None
