@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import warnings
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from itertools import product
@@ -154,25 +155,24 @@ def _columns(
     import pandas as pd
 
     try:
-        frame = pd.read_csv(
-            io.BytesIO(text.encode()),
-            sep=sep,
-            header=None,
-            skiprows=skip,
-            dtype={j: object if is_text else np.float64 for j, is_text in enumerate(texts)},
-            na_values=_WORDS,
-            keep_default_na=False,
-            float_precision="round_trip",
-            decimal=decimal,
-            skip_blank_lines=False,
-            low_memory=False,
-            engine="c",
-        )
-    except (
-        ValueError,
-        OverflowError,
-    ):  # some cell is not what its column promised: the strict reader says which
-        return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # pandas 3.1 deprecates float_precision
+            frame = pd.read_csv(
+                io.BytesIO(text.encode()),
+                sep=sep,
+                header=None,
+                skiprows=skip,
+                dtype={j: object if is_text else np.float64 for j, is_text in enumerate(texts)},
+                na_values=_WORDS,
+                keep_default_na=False,
+                float_precision="round_trip",
+                decimal=decimal,
+                skip_blank_lines=False,
+                low_memory=False,
+                engine="c",
+            )
+    except (ValueError, OverflowError, TypeError):
+        return None  # a cell is not what its column promised, and the strict reader says which; or pandas is another
     if frame.shape != (n_rows, len(texts)):
         return None
     gaps = frame.isna().to_numpy()

@@ -133,3 +133,16 @@ def test_a_feature_that_dominates(certmix, tables):
     assert "look like codes" in answer.err
     assert "of the variance" not in certmix("solve batch.csv -k 2 --standardize").err
     assert "of the variance" not in certmix("solve batch.csv -k 2 --variance 1").err
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_result_with_a_record_can_be_loaded(certmix):
+    """What was done about missing values stands beside the map of standardising, and does not hinder loading."""
+    from certmix import Result
+
+    options = "--decimal , --missing mean -k 2 --variance 1"
+    for preparation in ("", "--standardize"):
+        out = f"out{len(preparation)}"
+        assert certmix(f"solve gaps.csv {options} {preparation} --out {out}").code == 0
+        result = Result.load(out)
+        assert (result.transform is None) == (not preparation)
