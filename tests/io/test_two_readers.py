@@ -91,6 +91,8 @@ def outcome(path: Path, large: int, **options: Any) -> Any:
 @example(b"a,b\n1,2\n3\n4,5,6\n", ".", None, None, False, "mean")
 @example(b'a,b\n"1,1",2\n3\n4,5\n', ".", None, None, False, "mean")
 @example(b"a,b\n1,2\n,\n4,5\n", ".", None, None, False, "mean")
+@example(b",,NA\n,,0.0\n,NA,0.0", ".", None, None, False, "error")
+@example(b",,inf\nNA,0.0,\n,,inf", ".", None, None, True, "error")
 @example(b"a,b\n1,True\n2,False\n", ".", None, None, False, "error")
 @example(b"id,b\n1,2\nx,-0\n3,-0.0\n", ".", None, None, False, "error")
 def test_both_readers_agree(content, decimal, sep, header, transpose, missing):

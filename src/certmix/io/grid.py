@@ -14,7 +14,7 @@ import numpy as np
 from certmix.errors import InputError
 from certmix.io.files import Source, read_source
 from certmix.io.sheet import LARGE, Sheet, read_sheet
-from certmix.io.text import Style, is_number
+from certmix.io.text import Style, is_missing, is_number
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def _without_blank_columns(names: list[str], columns: list[Any]) -> tuple[list[s
 def _is_blank(column: Any) -> bool:
     if isinstance(column, np.ndarray):
         return bool(np.isnan(column).all())
-    return not any(cell.strip() if isinstance(cell, str) else cell == cell for cell in column)
+    return all(is_missing(cell) for cell in column)
 
 
 def _check_header(path: Source, names: list[str], what: str) -> None:

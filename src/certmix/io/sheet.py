@@ -154,6 +154,7 @@ def _columns(
 ) -> list[Any] | None:
     import pandas as pd
 
+    words: Any = {j: _WORDS for j, is_text in enumerate(texts) if not is_text}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # pandas 3.1 deprecates float_precision
@@ -163,7 +164,7 @@ def _columns(
                 header=None,
                 skiprows=skip,
                 dtype={j: object if is_text else np.float64 for j, is_text in enumerate(texts)},
-                na_values=_WORDS,
+                na_values=words,
                 keep_default_na=False,
                 float_precision="round_trip",
                 decimal=decimal,
@@ -175,15 +176,17 @@ def _columns(
         return None  # a cell is not what its column promised, and the strict reader says which; or pandas is another
     if frame.shape != (n_rows, len(texts)):
         return None
-    gaps = frame.isna().to_numpy()
-    columns: list[Any] = []
-    for j, is_text in enumerate(texts):
-        cells: Any = frame[j].to_numpy()
-        if is_text:
-            cells = ["" if gap else cell for cell, gap in zip(cells, gaps[:, j], strict=True)]
-        columns.append(cells)
-    blank = np.flatnonzero(gaps[:, ~np.array(texts)].all(axis=1))  # of rows without numbers the texts decide
-    if any(not any(_filled(column[i]) for column in columns) for i in blank):
+    columns: list[Any] = [
+        frame[j].tolist() if is_text else frame[j].to_numpy() for j, is_text in enumerate(texts)
+    ]
+    if any(not isinstance(cell, str) for j, is_text in enumerate(texts) if is_text for cell in columns[j]):
+        return None
+    blank = np.ones(n_rows, dtype=bool)  # of rows without numbers the texts decide
+    for column in columns:
+        if isinstance(column, np.ndarray):
+            blank &= np.isnan(column)
+    blank_rows = np.flatnonzero(blank)
+    if any(not any(_filled(column[i]) for column in columns) for i in blank_rows):
         return None  # a row of nothing, which the strict reader leaves out
     return columns
 
