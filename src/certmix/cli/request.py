@@ -281,7 +281,7 @@ def _built_in(request: Request, name: str, options: str) -> _Data:
         everything,
         known,
         found.n_components,
-        notes=(f"features: {some(columns)}",),
+        notes=(f"features: {some(list(map(str, frame.columns)))}",),
         where=f"the built-in data set {name!r}",
     )
 
