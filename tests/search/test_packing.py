@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 
 import numpy as np
 import pytest
@@ -116,9 +117,32 @@ def test_the_store_keeps_within_its_bytes_and_forgets_what_is_taken() -> None:
 
 def test_runs_without_room_can_be_repeated(monkeypatch) -> None:
     """The same seed and node limit give the same answer, however little room there is for states."""
-    monkeypatch.setattr(warm_module.WarmStore.__init__, "__defaults__", (2e5,))
-    problem, _ = blobs(60, 3, 4)
-    results = [solve(problem, "sdp", node_limit=12, threads=1) for _ in range(2)]
+    monkeypatch.setattr(warm_module.WarmStore.__init__, "__defaults__", (5e4,))
+    problem, _ = blobs(40, 3, 3)
+    results = [solve(problem, "sdp", node_limit=5, threads=1) for _ in range(2)]
     assert results[0].lower_bound == results[1].lower_bound
     assert results[0].nodes == results[1].nodes
     assert math.isfinite(results[0].lower_bound)
+
+
+def test_a_node_holds_one_set_of_matrices_at_a_time(monkeypatch) -> None:
+    """When a node is contracted and the method starts again, the matrices from before are let go."""
+    from certmix.search.bounds.semidefinite import bound as bound_module
+
+    made, most = weakref.WeakSet(), []
+    warm_start, prove = bound_module.warm_start, bound_module.prove
+
+    def remember(*arguments):
+        method = warm_start(*arguments)
+        made.add(method)
+        return method
+
+    def look(*arguments):
+        most.append(len(made))
+        return prove(*arguments)
+
+    monkeypatch.setattr(bound_module, "warm_start", remember)
+    monkeypatch.setattr(bound_module, "prove", look)
+    problem, _ = blobs(40, 3, 3)
+    solve(problem, "sdp", node_limit=3, threads=1)
+    assert max(most) == 1

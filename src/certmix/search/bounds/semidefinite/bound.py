@@ -311,6 +311,7 @@ class SemidefiniteBound:
             else:
                 T, sigma = (self.T, SIGMA * instance.n_samples) if warm is None else (warm.T, warm.sigma)
                 method = cold_start(shape, pools, T, self.labels, sigma, threads)
+            warm = None  # its matrices are as large as the method's own
             method.threads = threads
             if len({b.pool for b in method.blocks}) < len(pools):
                 # Every size that is left for some pool was ruled out in a parent, against the cutoff.
