@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from certmix import compiling
+from certmix import compiling, memory
 from certmix.status import Termination
 
 T = TypeVar("T")
@@ -82,6 +82,8 @@ class Stop:
         """Whether the flag is up; raises it when the deadline has passed."""
         if not self.raised and time.perf_counter() >= self.end:
             self.hoist(Termination.TIME)
+        if not self.raised and memory.reached():
+            self.hoist(Termination.MEMORY)
         return self.raised
 
 
