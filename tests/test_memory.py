@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from certmix import InputError, Problem, memory, solve
+from certmix.observers.base import Silent
 from certmix.status import Status, Termination
 
 PROBLEM = Problem(np.random.default_rng(0).normal(size=(12, 2)), 3)
@@ -107,12 +109,19 @@ def test_every_engine_ends_at_the_limit_with_what_it_has(monkeypatch, engine, lo
 @pytest.mark.parametrize("engine", ["interval", "dual", "sdp", "bnb"])
 def test_the_search_stops_for_memory(monkeypatch, engine) -> None:
     """On a problem that takes long, the termination is the memory limit."""
-    rng = np.random.default_rng(1)
-    problem = Problem(rng.normal(size=(100, 6)), 5)
-    count = itertools.count()
+    full = []
+
+    class Filling(Silent):
+        def progressed(self, progress):
+            if math.isfinite(progress.incumbent):
+                full.append(True)
+
+    problem = Problem(np.random.default_rng(1).normal(size=(100, 6)), 5)
     monkeypatch.setattr(memory, "EVERY", 0.0)
-    monkeypatch.setattr(memory, "resident", lambda: 0 if next(count) < 25 else 2 * LIMIT)
-    result = solve(problem, engine, memory_limit=LIMIT, gap=1e-9, threads=1, restarts=1)
+    monkeypatch.setattr(memory, "resident", lambda: 2 * LIMIT if full else 0)
+    result = solve(
+        problem, engine, memory_limit=LIMIT, gap=1e-9, threads=1, restarts=1, observers=[Filling()]
+    )
     assert result.termination is Termination.MEMORY
     assert result.labels is not None
     assert result.certificate is None
