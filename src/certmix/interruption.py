@@ -61,7 +61,7 @@ def listen() -> None:
 def _hear(number: int, frame: Any) -> None:
     for tell in listeners:
         tell()
-    if _state.mode is _Mode.RAISING and _importing(frame):
+    if _state.mode is _Mode.RAISING and importing(frame):
         _remind(number)
         return
     if _state.mode is _Mode.ENDING:
@@ -72,7 +72,7 @@ def _hear(number: int, frame: Any) -> None:
     _state.pending = _state.mode is _Mode.NOTING
 
 
-def _importing(frame: Any) -> bool:
+def importing(frame: Any) -> bool:
     """Whether a module is just being imported: half of it would be left, and the next import of it fail."""
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):

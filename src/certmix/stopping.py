@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +26,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from certmix import compiling, memory
+from certmix.interruption import importing
 from certmix.status import Termination
 
 T = TypeVar("T")
@@ -160,7 +162,8 @@ def attend(work: Callable[[], T], stop: Stop, limit: float = math.inf) -> T:
 
 def _end_thread(thread: threading.Thread) -> None:
     """Let a thread that is abandoned end at its next step in Python."""
-    if thread.ident is not None:
+    frame = sys._current_frames().get(thread.ident or 0)
+    if thread.ident is not None and not importing(frame):  # half a module would be left behind
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
 
 
