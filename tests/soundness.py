@@ -104,7 +104,7 @@ def outcome_of(claim: Claim) -> str:
 
 def covered(problem: Problem, truth: Truth) -> list[str]:
     """What a problem is made of, in words: features, kinds of constraints and of precision, nasty data."""
-    precision, y = problem.covariance.precision, problem.data
+    precision, y = np.asarray(problem.covariance.precision), problem.data
     kind = "scalar" if _scalar(precision) else "diagonal" if _diagonal(precision) else "full"
     own = "" if problem.covariance.shared else ", one per component"
     away = ((y[:, None] - y[None]) ** 2).sum(axis=2)[np.triu_indices(len(y), 1)]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from certmix.engines import engine, why_not
+from certmix.errors import InfeasibleError
+from certmix.memory import OutOfMemory
 from certmix.options import Options
+from certmix.presolve.instance import reduce
 from certmix.problem import Problem
 
 # The geometric bounds lose their grip as dimensions are added; the semidefinite bound does not see them.
@@ -16,7 +19,7 @@ def choose(problem: Problem, options: Options) -> tuple[str, str]:
     - A handful of samples: ``enumerate``.
     - One dimension and nothing that ties samples together: ``dynamic`` (exact).
     - One dimension and too many samples for that: ``interval``, whose bound there does not depend on their number.
-    - Up to four dimensions: ``dual``, which takes turns with ``interval``.
+    - Up to four dimensions (of the space that the samples lie in): ``dual``, which takes turns with ``interval``.
     - More dimensions: ``sdp``, whose bound does not depend on their number.
     - More dimensions and what ``sdp`` does not take (thousands of samples, boxes on the means): ``dual`` when a time or
       node limit is set, since its bound may stay weak for as long as one waits; without a limit, the local search
@@ -26,8 +29,8 @@ def choose(problem: Problem, options: Options) -> tuple[str, str]:
         return "dynamic", "in one dimension dynamic programming is exact"
     if why_not(engine("enumerate"), problem) is None:
         return "enumerate", f"{problem.n_samples} samples can be enumerated"
-    d = problem.n_features
-    if d == 1 and why_not(engine("interval"), problem) is None and _on_a_line(problem):
+    d = _dimensions(problem)
+    if problem.n_features == 1 and why_not(engine("interval"), problem) is None and _on_a_line(problem):
         return (
             "interval",
             f"in one dimension it searches the cuts between {problem.n_samples:,} sorted samples",
@@ -53,6 +56,16 @@ def choose(problem: Problem, options: Options) -> tuple[str, str]:
         f"in {d} dimensions sdp would prove a bound, but {too_much}: local search, no proof "
         "(a time limit asks for a bound)",
     )
+
+
+def _dimensions(problem: Problem) -> int:
+    """How many coordinates the samples need: few samples, or samples in a plane, need fewer than they have features."""
+    if problem.n_features <= MOST_DIMENSIONS:
+        return problem.n_features
+    try:
+        return reduce(problem).n_features
+    except (InfeasibleError, OutOfMemory):
+        return problem.n_features
 
 
 def _on_a_line(problem: Problem) -> bool:

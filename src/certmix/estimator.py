@@ -69,7 +69,8 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
         Component of every sample, under all side constraints.
     means_ : ndarray of shape (n_components, n_features)
     weights_ : ndarray of shape (n_components,)
-    precisions_ : ndarray of shape (1, n_features, n_features), or (n_components, …) for one per component
+    precisions_ : ndarray of shape (1, n_features, n_features), or (n_components, …) for one per component; beyond 1,000
+        features only the diagonals of diagonal matrices, (1, n_features) or (n_components, n_features)
         The known precision, as it was used.
     objective_ : float
         The value of the clustering found.
@@ -210,7 +211,7 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
         self.labels_ = np.array(result.labels)
         self.means_ = np.array(result.means)
         self.weights_ = np.array(result.weights)
-        self.precisions_ = np.array(problem.covariance.precision)
+        self.precisions_ = problem.covariance.precision.readable()
         self.objective_ = result.objective
         self.lower_bound_ = result.lower_bound
         self.gap_ = result.gap_relative

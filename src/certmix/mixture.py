@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
+from certmix.problem.matrices import Matrices
+
 
 def log_joint(data: np.ndarray, means: np.ndarray, weights: np.ndarray, precision: np.ndarray) -> np.ndarray:
-    """``log pi_k + log N(x; mu_k, P_k^-1)`` for every sample and component; precision (1 or K, d, d)."""
+    """``log pi_k + log N(x; mu_k, P_k^-1)`` for every sample and component.
+
+    The precision has shape (1 or K, d, d), or (1 or K, d) for the diagonals of diagonal matrices.
+    """
+    matrices = Matrices(precision)
     n_components, d = means.shape
     joint = np.empty((len(data), n_components))
     with np.errstate(divide="ignore"):
         log_weights = np.log(weights)
     for k in range(n_components):
-        own = precision[min(k, len(precision) - 1)]
+        own = min(k, len(matrices) - 1)
         residual = data - means[k]
-        square = np.einsum("ij,ij->i", residual @ own, residual)
-        constant = 0.5 * np.linalg.slogdet(own)[1] - 0.5 * d * np.log(2 * np.pi)
+        square = np.einsum("ij,ij->i", matrices.times(own, residual), residual)
+        constant = 0.5 * matrices.log_determinant(own) - 0.5 * d * np.log(2 * np.pi)
         joint[:, k] = log_weights[k] - 0.5 * square + constant
     return joint
 

@@ -56,7 +56,7 @@ class Result:
     certificate_level : str
         ``verified`` (the checker has confirmed the certificate), ``computed`` (proved by this program, not checked by
         another), ``attested by …`` (taken from a solver on trust) or ``none``.
-    data, precision : ndarrays of shape (n, d), and (1, d, d) or (K, d, d), or None
+    data, precision : ndarrays of shape (n, d), and (1, d, d) or (K, d, d) (diagonals of large diagonal ones), or None
         The samples as they were clustered and the known precision: what plots and :meth:`predict` need.
     transform : Transform, or None
         How the command line prepared the data (``--standardize``, ``--pca``).
@@ -310,7 +310,7 @@ def build_result(
         source=ledger.source,
         fixed=fixed,
         data=problem.data,
-        precision=problem.covariance.precision,
+        precision=problem.covariance.precision.readable(),
     )
 
 

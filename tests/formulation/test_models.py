@@ -110,7 +110,7 @@ def test_best_parameters_lie_in_the_ranges() -> None:
         means, weights = mean_ranges(instance), weight_ranges(problem)
         sizes = np.bincount(instance.expand(labels), minlength=problem.n_components)
         for k in range(problem.n_components):
-            mean = instance.basis[0 if instance.shared else k] @ (point.means[k] - instance.centre)
+            mean = instance.whitened(k, point.means[k])
             slack = 1e-6 * (1.0 + np.abs(mean))
             assert np.all(mean >= means.lower[k] - slack)
             assert np.all(mean <= means.upper[k] + slack)

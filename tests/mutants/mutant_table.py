@@ -21,6 +21,7 @@ INCUMBENT = ("tests/verify/test_incumbent.py",)
 BOUNDS = ("tests/problem/test_exact_bounds.py",)
 WHITENING = ("tests/nasty/test_exact_whitening.py",)
 ROUNDING = ("tests/nasty/test_exact_optimum.py",)
+ROTATION = ("tests/presolve/test_rotation.py",)
 
 
 @dataclass(frozen=True)
@@ -692,6 +693,40 @@ MUTANTS = (
         "early = self.order[: first + 2]",
         BNB,
     ),
+    # -- coordinates from inner products -------------------------------------------------------------------------
+    Mutant(
+        "rotation without its error",
+        "What points from inner products can change a cost by is left out.",
+        "presolve/whitening.py",
+        "return Coordinates(columns, offset, precision, np.zeros(points.shape[1]), None, points, loss)",
+        "return Coordinates(columns, offset, precision, np.zeros(points.shape[1]), None, points, 0.0)",
+        ROTATION,
+        fast=True,
+    ),
+    Mutant(
+        "rotation drops a direction",
+        "The narrowest direction in which the samples vary is left out, and so is what that costs.",
+        "presolve/rotation.py",
+        "return points, distortion(points, products, slip, size)",
+        "return points[:, : max(1, points.shape[1] - 1)], distortion(points, products, slip, size)",
+        ROTATION,
+    ),
+    Mutant(
+        "checker: rotation without its error",
+        "The checker leaves out what points from inner products can change a cost by.",
+        "verify/coordinates.py",
+        "return x, 1.01 * 0.5 * math.sqrt(n) * away + TINY",
+        "return x, TINY",
+        ROTATION,
+    ),
+    Mutant(
+        "checker: precision of constant features not looked at",
+        "A negative precision passes where the feature has no coordinate.",
+        "verify/coordinates.py",
+        "free = free and bool((precision > 0).all() if precision.ndim == 1 else proved_semidefinite(precision))",
+        "free = bool(free)",
+        ROTATION,
+    ),
     # -- one dimension -----------------------------------------------------------------------------------------
     Mutant(
         "dynamic programming off by one",
@@ -746,7 +781,7 @@ MUTANTS = (
         "rounding of the whitening",
         "Coordinates are taken for exact.",
         "presolve/instance.py",
-        "error=whitening_error(problem, groups, systems, spread, whitened, scatter, prior_mean, lower, upper),",
+        "error=whitening_error(problem, groups, systems, centre, scatter, prior_mean, lower, upper),",
         "error=0.0,",
         WHITENING,
     ),

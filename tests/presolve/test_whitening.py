@@ -10,6 +10,7 @@ import pytest
 from certmix import GaussianPrior, MustLink, Problem
 from certmix.presolve.instance import reduce
 from certmix.presolve.whitening import coordinates, disagreement
+from certmix.problem.matrices import Matrices
 
 Matrix = list[list[Fraction]]
 
@@ -62,7 +63,7 @@ def test_disagreement_bounds_the_exact_residual(with_prior: bool) -> None:
         d = int(rng.integers(2, 6))
         precision = random_precision(rng, d, rng.uniform(0, 11))
         prior = random_precision(rng, d, 2.0) if with_prior else np.zeros((d, d))
-        a, gamma = coordinates(precision, prior)
+        a, gamma = coordinates(Matrices(precision[None]), Matrices(prior[None]))
         inverse = inverted(exactly(a))
         matrix, target = (prior, gamma) if with_prior else (precision, np.ones(d))
         middle = product(product(transposed(inverse), exactly(matrix)), inverse)

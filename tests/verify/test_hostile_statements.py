@@ -15,9 +15,10 @@ from certmix.problem import CannotLink, DirichletPrior, GaussianPrior, Problem
 from certmix.verify import dynamic, enumeration
 from certmix.verify import statement as statements
 from certmix.verify.check import Verdict, check
+from certmix.verify.coordinates import coordinates
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Evidence, Rejected
-from certmix.verify.root import Root, _coordinates, build
+from certmix.verify.root import Root, build
 from certmix.verify.rounding import proved_semidefinite
 from certmix.verify.statement import data_digest, digest
 
@@ -124,7 +125,7 @@ def test_an_indefinite_precision_is_rejected() -> None:
         matrix = a @ a.T  # singular; rounding decides about the sign of its smallest eigenvalue
         matrix = np.triu(matrix) + np.triu(matrix, 1).T
         try:
-            _, _, ratio = _coordinates(matrix, np.zeros((3, 3)))
+            _, _, ratio = coordinates(matrix, np.zeros((3, 3)))
         except Rejected:
             refused += 1
             continue

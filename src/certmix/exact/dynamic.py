@@ -176,7 +176,7 @@ class _Programme:
                 start,
                 min(start + _STRIDE, n + 1),
                 float(problem.covariance.of(k)[0, 0]),
-                float(problem.prior.precision[k, 0, 0]),
+                float(problem.prior.precision[k][0, 0]),
                 float(problem.prior.mean[k, 0]),
                 float(problem.mean_lower[k, 0]),
                 float(problem.mean_upper[k, 0]),
@@ -227,12 +227,12 @@ class _Programme:
             own = own[np.isfinite(own)]
             least += float(own.min())
             largest += float(np.abs(own).max()) + n + float(problem.prior.alpha[k]) + 40.0
-            if problem.prior.precision[k, 0, 0] > 0:
+            if problem.prior.precision[k][0, 0] > 0:
                 ends = np.array([self.y[0], self.y[-1], problem.prior.mean[k, 0]])
                 ends = np.clip(ends, problem.mean_lower[k, 0], problem.mean_upper[k, 0])
                 distance = float(np.abs(ends - problem.prior.mean[k, 0]).max())
                 spread = float(self.y[-1] - self.y[0])
-                far += float(problem.prior.precision[k, 0, 0]) * distance * (distance + spread)
+                far += float(problem.prior.precision[k][0, 0]) * distance * (distance + spread)
         quadratic = max(0.0, 1.001 * (upper - least))
         return EPS * ((20 * n + 8 * K + 64) * quadratic + 16 * far + (2 * K + 8) * largest)
 

@@ -46,9 +46,7 @@ def subset_table(instance: Instance) -> SubsetTable:
     size = members @ instance.weight
     first = np.unique(instance.classes, return_index=True)[1]
     tied = "means" in problem.estimators
-    turned = problem.has_mean_box and bool(
-        np.any(instance.basis[:, ~np.eye(instance.n_features, dtype=bool)])
-    )
+    turned = problem.has_mean_box and not all(system.straight for system in instance.systems)
     cost, blocked, error = [], [], _rounding(instance)
     for k in map(int, first):
         never, now = _forbidden(instance, k, members, size)

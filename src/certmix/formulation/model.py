@@ -70,8 +70,7 @@ class Formulation:
             self.assign[g, k].set_value(int(labels[g] == k))
         for k in range(instance.n_components):
             model.size[k].set_value(int(sizes[k]))
-            basis = instance.basis[0 if instance.shared else k]
-            mean = basis @ (point.means[k] - instance.centre)
+            mean = instance.whitened(k, point.means[k])
             for j, x in enumerate(np.clip(mean, self.means.lower[k], self.means.upper[k]).tolist()):
                 model.mean[k, j].set_value(x)
             if weights.fixed is None:

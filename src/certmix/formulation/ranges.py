@@ -67,7 +67,7 @@ def mean_ranges(instance: Instance) -> MeanRanges:
                 ends.append(edge if tied else (size * edge + gamma * prior) / (size + gamma))
         low, high = np.min(ends, axis=0), np.max(ends, axis=0)
         box = _rows(instance, k)
-        straight = not np.any(instance.basis[c] - np.diag(np.diag(instance.basis[c])))
+        straight = instance.system(k).straight
         if box:
             if straight and not tied:
                 low = np.clip(low, instance.mean_lower[k], instance.mean_upper[k])
@@ -95,7 +95,9 @@ def _rows(instance: Instance, k: int) -> list[Row]:
     lower, upper = problem.mean_lower[k], problem.mean_upper[k]
     if not (np.any(np.isfinite(lower)) or np.any(np.isfinite(upper))):
         return []
-    inverse = np.linalg.inv(instance.basis[0 if instance.shared else k])
+    basis = instance.system(k).basis
+    assert basis is not None  # boxes keep the coordinates
+    inverse = np.linalg.inv(np.diag(basis) if basis.ndim == 1 else basis)
     spread = np.ptp(problem.data, axis=0)
     found = []
     for j in range(problem.n_features):
@@ -117,9 +119,7 @@ def _rows(instance: Instance, k: int) -> list[Row]:
 def _reach(instance: Instance, k: int, low: np.ndarray, high: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """How far a box at an angle, or one that only an empty component obeys, can move a mean from its range."""
     problem = instance.problem
-    basis = instance.basis[0 if instance.shared else k]
-    inside = np.clip(instance.centre, problem.mean_lower[k], problem.mean_upper[k])
-    point = basis @ (inside - instance.centre)
+    point = instance.whitened(k, np.clip(instance.centre, problem.mean_lower[k], problem.mean_upper[k]))
     away = np.maximum(np.abs(point - low), np.abs(point - high))
     gamma = instance.prior_weight[k]
     worst = np.zeros(len(away))

@@ -281,7 +281,9 @@ def _truths(value: Any, n: int) -> np.ndarray | None:
 def _precision(value: Any, K: int, d: int) -> np.ndarray | None:
     if value is None:
         return None
-    return _array(value, "precision", (1 if np.shape(value)[:1] == (1,) else K, d, d), np.float64)
+    count = 1 if np.shape(value)[:1] == (1,) else K
+    shape = (count, d) if np.ndim(value) == 2 else (count, d, d)  # diagonals, or full matrices
+    return _array(value, "precision", shape, np.float64)
 
 
 def _transform(value: Any) -> Transform | None:

@@ -90,19 +90,15 @@ class _Basins:
     def __init__(self, instance: Instance, max_descent: int) -> None:
         self.instance = instance
         self.max_descent = max_descent
-        K = instance.n_components
-        self.bases = [instance.basis[0 if instance.shared else k] for k in range(K)]
 
     def pack(self, means: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        points = [a @ (m - self.instance.centre) for a, m in zip(self.bases, means, strict=True)]
+        points = [self.instance.whitened(k, m) for k, m in enumerate(means)]
         return np.concatenate([np.concatenate(points), np.log(np.maximum(weights, 1e-300))])
 
     def unpack(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         K, d = self.instance.n_components, self.instance.n_features
         points = x[: K * d].reshape(K, d)
-        means = [
-            self.instance.centre + np.linalg.solve(a, p) for a, p in zip(self.bases, points, strict=True)
-        ]
+        means = [self.instance.original(k, p) for k, p in enumerate(points)]
         problem = self.instance.problem
         if problem.fixed_weights is not None:
             weights = problem.fixed_weights

@@ -14,6 +14,7 @@ from certmix.local.solution import LocalSolution
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem
 from certmix.problem.features import Feature
+from certmix.problem.matrices import Matrices
 
 # While iterating: must-linked samples are one weighted point.
 DURING = frozenset({Feature.MUST_LINK})
@@ -74,9 +75,10 @@ def kmeans(
 
 def _whitened_by_mean_precision(instance: Instance) -> np.ndarray:
     problem = instance.problem
-    root = np.linalg.cholesky(problem.covariance.precision.mean(axis=0))
-    offset = (problem.data - instance.centre) @ root
-    points = np.zeros((instance.n_groups, instance.n_features))
+    mean = Matrices(problem.covariance.precision.entries.mean(axis=0)[None])
+    offset = problem.data - instance.centre
+    offset = offset * np.sqrt(mean.entries[0]) if mean.diagonal else offset @ np.linalg.cholesky(mean[0])
+    points = np.zeros((instance.n_groups, problem.n_features))
     np.add.at(points, instance.groups.of, offset)
     return np.asarray(points / instance.weight[:, None])
 

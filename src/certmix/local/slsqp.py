@@ -106,10 +106,7 @@ def slsqp(
 def _start(instance: Instance, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     problem = instance.problem
     means, weights = best_parameters(problem, one_hot(labels, problem.n_components))
-    spread = range(problem.n_components)
-    points = np.stack(
-        [instance.basis[0 if instance.shared else k] @ (means[k] - instance.centre) for k in spread]
-    )
+    points = np.stack([instance.whitened(k, mean) for k, mean in enumerate(means)])
     return one_hot(instance.contract(labels), problem.n_components), points, weights
 
 
@@ -132,8 +129,7 @@ class _Relaxed:
 
     def original(self, points: np.ndarray) -> np.ndarray:
         """Means in the coordinates of the data."""
-        bases = [self.instance.basis[0 if self.instance.shared else k] for k in range(self.K)]
-        means = [self.instance.centre + np.linalg.solve(a, x) for a, x in zip(bases, points, strict=True)]
+        means = [self.instance.original(k, x) for k, x in enumerate(points)]
         problem = self.instance.problem
         return np.clip(np.stack(means), problem.mean_lower, problem.mean_upper)
 

@@ -7,7 +7,7 @@ For component k, a set S of groups and m samples in it, the cost is
 
 and the objective of a clustering is the sum over k (a lower bound on it where ``mean_exact`` or ``entropy_exact`` is
 False; the one evaluator has the last word). Coordinates are chosen so that the precision is the identity and the
-prior's precision diagonal: ``x = basis (y - centre)``.
+prior's precision diagonal: ``x = A (y - centre)``, in as few coordinates as the samples need.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from certmix import memory
 from certmix.presolve.groups import Groups, group_samples
 from certmix.presolve.tables import entropy_tables
-from certmix.presolve.whitening import EPS, coordinates, whitening_error
+from certmix.presolve.whitening import EPS, Coordinates, centre_of, system_of, whitening_error
 from certmix.problem import Problem, interchangeable
 
 __all__ = ["EPS", "CountRow", "Instance", "reduce"]
@@ -39,6 +39,8 @@ class CountRow:
 @dataclass(frozen=True)
 class Instance:
     """A problem reduced to arrays. K components, N groups, d dimensions, C = 1 or K coordinate systems.
+
+    d is the number of coordinates, not of features: see :mod:`certmix.presolve.rotation`.
 
     Attributes
     ----------
@@ -60,7 +62,7 @@ class Instance:
     problem: Problem
     groups: Groups
     centre: np.ndarray
-    basis: np.ndarray
+    systems: tuple[Coordinates, ...]
     points: np.ndarray
     scatter: np.ndarray
     weight: np.ndarray
@@ -111,6 +113,18 @@ class Instance:
         """Whether conflicts, implications or counts tie groups together (size limits aside)."""
         return bool(len(self.conflicts) or len(self.implications) or self.counts)
 
+    def system(self, k: int) -> Coordinates:
+        """The coordinates of component k."""
+        return self.systems[0 if self.shared else k]
+
+    def whitened(self, k: int, mean: np.ndarray) -> np.ndarray:
+        """A mean of component k in its coordinates."""
+        return self.system(k).forward(mean - self.centre)
+
+    def original(self, k: int, x: np.ndarray) -> np.ndarray:
+        """A mean of component k, given in its coordinates, as a point among the data."""
+        return np.asarray(self.centre + self.system(k).back(x, len(self.centre)))
+
     def expand(self, group_labels: np.ndarray) -> np.ndarray:
         """Labels of the samples from labels of the groups."""
         return np.asarray(group_labels)[self.groups.of]
@@ -123,30 +137,37 @@ class Instance:
 
 
 def reduce(problem: Problem) -> Instance:
-    """Whiten, merge must-links, propagate labels, tabulate the entropy."""
+    """Whiten, merge must-links, propagate labels, tabulate the entropy. Done once for a problem."""
+    known = vars(problem).get("_instance")
+    if known is None:
+        known = vars(problem)["_instance"] = _reduced(problem)
+    assert isinstance(known, Instance)
+    return known
+
+
+def _reduced(problem: Problem) -> Instance:
     groups = group_samples(problem)
-    centre = problem.data.mean(axis=0)
-    shared = problem.covariance.shared and bool(np.all(problem.prior.precision == problem.prior.precision[0]))
-    n_systems = 1 if shared else problem.n_components
-    boxed = problem.has_mean_box
-    most = 8.0 * problem.n_samples * (4 * n_systems * problem.n_features + 3 * problem.n_components)
+    centre = centre_of(problem.data)
+    shared = problem.covariance.shared and problem.prior.precision.alike
+    K = problem.n_components
+    most = 8.0 * problem.n_samples * (4 * (1 if shared else K) * problem.n_features + 3 * K)
     memory.require(most, "the whitened samples and the size tables")
-    systems = [coordinates(problem.covariance.of(k), problem.prior.precision[k]) for k in range(n_systems)]
-    basis = np.stack([s[0] for s in systems])
-    whitened = np.stack([(problem.data - centre) @ b.T for b in basis])
-    points, scatter = _merge(whitened, groups)
-    spread = [k if not shared else 0 for k in range(problem.n_components)]
-    prior_weight = np.stack([systems[c][1] for c in spread])
-    prior_mean = np.stack([basis[c] @ (problem.prior.mean[k] - centre) for k, c in enumerate(spread)])
+    systems = tuple(system_of(problem, c, centre) for c in range(1 if shared else K))
+    points, scatter = _merge(np.stack([system.points for system in systems]), groups)
+    of = [systems[0 if shared else k] for k in range(K)]
+    prior_weight = np.stack([system.prior_weight for system in of])
+    prior_mean = np.zeros(prior_weight.shape)
+    for k in np.flatnonzero(prior_weight.any(axis=1)):
+        prior_mean[k] = of[k].forward(problem.prior.mean[k] - centre)
     prior_mean[prior_weight == 0] = 0.0
-    lower, upper, box_exact = _box(problem, basis, spread, centre)
+    lower, upper, box_exact = _box(problem, of, centre)
     entropy, entropy_exact = entropy_tables(problem)
-    tied = "means" in problem.estimators and (problem.prior.on_means or boxed)
+    tied = "means" in problem.estimators and (problem.prior.on_means or problem.has_mean_box)
     return Instance(
         problem=problem,
         groups=groups,
         centre=centre,
-        basis=basis,
+        systems=systems,
         points=points,
         scatter=scatter,
         weight=groups.weight,
@@ -164,7 +185,7 @@ def reduce(problem: Problem) -> Instance:
         implications=groups.implications,
         counts=_counts(problem, groups),
         classes=interchangeable(problem),
-        error=whitening_error(problem, groups, systems, spread, whitened, scatter, prior_mean, lower, upper),
+        error=whitening_error(problem, groups, systems, centre, scatter, prior_mean, lower, upper),
     )
 
 
@@ -183,22 +204,28 @@ def _merge(whitened: np.ndarray, groups: Groups) -> tuple[np.ndarray, np.ndarray
 
 
 def _box(
-    problem: Problem, basis: np.ndarray, spread: list[int], centre: np.ndarray
+    problem: Problem, systems: list[Coordinates], centre: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, bool]:
     """The mean box in whitened coordinates: exact when those keep the axes, else the smallest box around it."""
-    K, d = problem.mean_lower.shape
-    lower, upper = np.full((K, d), -np.inf), np.full((K, d), np.inf)
+    shape = len(systems), systems[0].points.shape[1]
+    lower, upper = np.full(shape, -np.inf), np.full(shape, np.inf)
     exact = True
-    for k, c in enumerate(spread):
-        a, low, high = basis[c], problem.mean_lower[k] - centre, problem.mean_upper[k] - centre
+    for k, system in enumerate(systems):
+        low, high = problem.mean_lower[k] - centre, problem.mean_upper[k] - centre
         if not (np.any(np.isfinite(low)) or np.any(np.isfinite(high))):
             continue
-        exact &= not np.any(a - np.diag(np.diag(a)))
+        assert system.basis is not None  # boxes keep the coordinates
+        exact &= system.straight
+        a = system.basis
+        reach = np.where(np.isfinite(low), np.abs(low), 0.0) + np.where(np.isfinite(high), np.abs(high), 0.0)
+        if system.straight:
+            slack = 8 * EPS * a * reach
+            lower[k], upper[k] = a * low - slack, a * high + slack
+            continue
         with np.errstate(invalid="ignore"):
             ends = np.stack([a * low, a * high])
         ends[:, a == 0] = 0.0
-        reach = np.where(np.isfinite(low), np.abs(low), 0.0) + np.where(np.isfinite(high), np.abs(high), 0.0)
-        slack = 8 * EPS * (d + 2) * (np.abs(a) @ reach)
+        slack = 8 * EPS * (len(a) + 2) * (np.abs(a) @ reach)
         lower[k] = ends.min(axis=0).sum(axis=1) - slack
         upper[k] = ends.max(axis=0).sum(axis=1) + slack
     return lower, upper, bool(exact)

@@ -3,37 +3,133 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from certmix.presolve.groups import Groups
+from certmix.presolve.rotation import EPS, free_means, rotated
 from certmix.problem import Problem
+from certmix.problem.matrices import Matrices
 
-EPS = float(np.finfo(float).eps)
 # Beyond this the residual of the factorisation is computed in plain double precision.
 MOST_ACCURATE = 200
 
 
-def coordinates(precision: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """``(A, gamma)`` with ``A'A = precision`` and ``A^-T prior A^-1 = diag(gamma)``; A is diagonal if it can be."""
-    both = np.abs(precision) + np.abs(prior)
-    if not np.any(both - np.diag(np.diag(both))):
-        scale = np.sqrt(np.diag(precision))
-        return np.diag(scale), np.diag(prior) / np.diag(precision)
-    root = np.linalg.cholesky(precision).T
-    if not np.any(prior):
+@dataclass(frozen=True)
+class Coordinates:
+    """One system of coordinates, ``x = A (y - centre)``: the precision is the identity in it.
+
+    Attributes
+    ----------
+    columns : features that vary; the others are the same for all samples and have no coordinate
+    offset : (n, d), the samples less the centre, these columns
+    precision : the precision of these columns, one matrix
+    prior_weight : (r,), the precision of the prior on the means, diagonal in these coordinates
+    basis : A of shape (d, d), or its diagonal, (d,); None where the points come from inner products
+    points : (n, r), the samples in these coordinates
+    loss : what points from inner products can change the cost of any clustering by
+    """
+
+    columns: np.ndarray
+    offset: np.ndarray
+    precision: Matrices
+    prior_weight: np.ndarray
+    basis: np.ndarray | None
+    points: np.ndarray
+    loss: float = 0.0
+
+    @property
+    def straight(self) -> bool:
+        """Whether every coordinate is a feature, but for its unit."""
+        return self.basis is not None and self.basis.ndim == 1
+
+    def forward(self, away: np.ndarray) -> np.ndarray:
+        """Coordinates of a point, given as its difference from the centre."""
+        away = away[self.columns]
+        if self.basis is None:
+            return np.asarray(self.points.T @ (self.offset @ self.precision.times(0, away)) / self._squares)
+        return np.asarray(self.basis * away if self.straight else self.basis @ away)
+
+    def back(self, x: np.ndarray, n_features: int) -> np.ndarray:
+        """The difference from the centre of a point with coordinates x."""
+        away = np.zeros(n_features)
+        if self.basis is None:
+            away[self.columns] = (self.points @ (x / self._squares)) @ self.offset
+        else:
+            away[self.columns] = x / self.basis if self.straight else np.linalg.solve(self.basis, x)
+        return away
+
+    @property
+    def _squares(self) -> np.ndarray:
+        squares = (self.points**2).sum(axis=0)
+        return np.where(squares > 0, squares, 1.0)
+
+    def rounding(self, away: np.ndarray) -> np.ndarray:
+        """Bounds on the rounding in the coordinates of points, given as their differences from the centre."""
+        away = np.abs(away)
+        if self.basis is None:
+            return np.zeros((*away.shape[:-1], self.points.shape[1]))
+        if self.straight:
+            return np.asarray(3 * EPS * away * np.abs(self.basis))
+        return np.asarray((len(self.columns) + 3) * EPS * (away @ np.abs(self.basis).T))
+
+    def ratio(self, prior: Matrices, k: int) -> float:
+        """How far precision and prior of component k are from what these coordinates say, relatively."""
+        if self.basis is None:
+            return 0.0
+        if self.straight:
+            return 4 * EPS  # a square root and a division, each rounded once
+        found = disagreement(self.basis, self.precision[0])
+        if np.any(self.prior_weight):
+            least = float(self.prior_weight.min())
+            away = disagreement(self.basis, prior[k], self.prior_weight)
+            found = max(found, away / least if least > 0 else math.inf)
+        return found
+
+
+def centre_of(data: np.ndarray) -> np.ndarray:
+    """The mean of the samples; of a feature that is the same for all of them, exactly that value."""
+    return np.where((data == data[0]).all(axis=0), data[0], data.mean(axis=0))
+
+
+def system_of(problem: Problem, c: int, centre: np.ndarray) -> Coordinates:
+    """The coordinates of component c, in as few dimensions as the samples and the means need."""
+    columns = np.arange(problem.n_features)
+    offset = problem.data - centre
+    if free_means(problem):  # then a mean stays where a feature has its only value
+        columns = np.flatnonzero(offset.any(axis=0))
+        columns = columns if len(columns) else np.arange(1)
+        offset = offset if len(columns) == problem.n_features else offset[:, columns]
+    precision = problem.covariance.precision.part(0 if problem.covariance.shared else c, columns)
+    fewer = rotated(problem, offset, precision)
+    if fewer is not None:
+        points, loss = fewer
+        return Coordinates(columns, offset, precision, np.zeros(points.shape[1]), None, points, loss)
+    prior = problem.prior.precision.part(c, columns)
+    basis, prior_weight = coordinates(precision, prior)
+    points = offset * basis if basis.ndim == 1 else offset @ basis.T
+    return Coordinates(columns, offset, precision, prior_weight, basis, points)
+
+
+def coordinates(precision: Matrices, prior: Matrices) -> tuple[np.ndarray, np.ndarray]:
+    """``(A, gamma)`` with ``A'A = precision`` and ``A^-T prior A^-1 = diag(gamma)``; a vector where A is diagonal."""
+    if precision.diagonal and prior.diagonal:
+        return np.sqrt(precision.entries[0]), prior.entries[0] / precision.entries[0]
+    root = np.linalg.cholesky(precision[0]).T
+    if not prior.nonzero(0):
         return root, np.zeros(len(root))
     inverse = np.linalg.inv(root)
-    gamma, rotation = np.linalg.eigh(inverse.T @ prior @ inverse)
+    gamma, rotation = np.linalg.eigh(inverse.T @ prior[0] @ inverse)
     return rotation.T @ root, np.maximum(gamma, 0.0)
 
 
 def whitening_error(
     problem: Problem,
     groups: Groups,
-    systems: list[tuple[np.ndarray, np.ndarray]],
-    system: list[int],
-    whitened: np.ndarray,
+    systems: Sequence[Coordinates],
+    centre: np.ndarray,
     scatter: np.ndarray,
     prior_mean: np.ndarray,
     lower: np.ndarray,
@@ -49,54 +145,49 @@ def whitening_error(
        it by at most ``sqrt(2 Q) |e| + |e|^2 / 2``. A difference from the centre has full relative accuracy, so a
        common offset of the data costs nothing. The mean of w merged samples adds ``(w + 1) eps`` times their mean size.
     3. The scatter inside groups is a sum of squares: it errs by ``(w + d + 3) eps`` of itself.
+    4. Points from inner products replace 1 and the first part of 2; see :mod:`certmix.presolve.rotation`.
 
     Q is bounded for every clustering by putting all means at one point of the box, or, where the means are tied to
     averages, by the farthest average from the prior's mean.
 
     Parameters
     ----------
-    systems, system : ``(A, gamma)`` of every coordinate system, and the system of every component
-    whitened : (C, n, d), the samples in every system, before merging
+    systems : the coordinates, one for all components or one for each
     scatter : (C, N), half the sum of squares inside every group
-    prior_mean, lower, upper : (K, d), mean of the prior and box on the means, in whitened coordinates
+    prior_mean, lower, upper : (K, r), mean of the prior and box on the means, in whitened coordinates
     """
-    n, d = problem.n_samples, problem.n_features
-    offset = problem.data - problem.data.mean(axis=0)
+    n = problem.n_samples
     ratio, prior_moved, prior_cost = 0.0, 0.0, 0.0
     moved, distance = np.zeros(n), np.zeros(n)  # worst over the components
     merged, inside = np.zeros(groups.n_groups), np.zeros(groups.n_groups)
-    for c, (a, gamma) in enumerate(systems):
-        ratio = max(ratio, disagreement(a, problem.covariance.of(c)))
-        if np.any(gamma):
-            away = disagreement(a, problem.prior.precision[c], gamma)
-            least = float(gamma.min())
-            ratio = max(ratio, away / least if least > 0 else math.inf)
-        rounding = (d + 3) * EPS * np.abs(offset) @ np.abs(a).T
-        moved = np.maximum(moved, (rounding**2).sum(axis=1))
+    for c, system in enumerate(systems):
+        ratio = max(ratio, system.ratio(problem.prior.precision, c))
+        moved = np.maximum(moved, (system.rounding(system.offset) ** 2).sum(axis=1))
         if groups.n_groups < n:
-            size = np.zeros((groups.n_groups, d))
-            np.add.at(size, groups.of, np.abs(whitened[c]))
+            r = system.points.shape[1]
+            size = np.zeros((groups.n_groups, r))
+            np.add.at(size, groups.of, np.abs(system.points))
             w = np.where(groups.weight > 1, groups.weight, 0)[:, None]
             shift = (w + 1) * EPS * size / np.maximum(w, 1)
             merged = np.maximum(merged, (w * shift**2).sum(axis=1))
-            inside = np.maximum(inside, (groups.weight + d + 3) * EPS * scatter[c])
-    centre = problem.data.mean(axis=0)
-    for k, c in enumerate(system):
-        a, weight = systems[c][0], systems[c][1]
-        rounding = (d + 3) * EPS * np.abs(a) @ np.abs(problem.prior.mean[k] - centre)
-        prior_moved += float(weight @ rounding**2)
+            inside = np.maximum(inside, (groups.weight + r + 3) * EPS * scatter[c])
+    for k in range(problem.n_components):
+        system = systems[k if len(systems) > 1 else 0]
+        weight, whitened = system.prior_weight, system.points
+        if np.any(weight):
+            rounding = system.rounding(problem.prior.mean[k][system.columns] - centre[system.columns])
+            prior_moved += float(weight @ rounding**2)
         at = np.clip(np.where(weight > 0, prior_mean[k], 0.0), lower[k], upper[k])
-        distance = np.maximum(distance, ((whitened[c] - at) ** 2).sum(axis=1))
+        distance = np.maximum(distance, ((whitened - at) ** 2).sum(axis=1))
         off = np.abs(at - prior_mean[k])
         if "means" in problem.estimators:
-            off = np.maximum(off, np.abs(whitened[c] - prior_mean[k]).max(axis=0))
+            off = np.maximum(off, np.abs(whitened - prior_mean[k]).max(axis=0))
         prior_cost += 0.5 * float(weight @ off**2)
     ratio = min(ratio, 1.0)  # no more than everything is lost: the exact cost is not negative
     quadratic = 0.5 * float(distance.sum()) + prior_cost
     step = float(np.sqrt(moved.sum() + prior_moved) + np.sqrt(merged.sum()))
-    return float(
-        ratio * quadratic + np.sqrt(2 * quadratic) * step + 0.5 * step**2 + inside.sum() + 0.5 * merged.sum()
-    )
+    lost = ratio * quadratic + np.sqrt(2 * quadratic) * step + 0.5 * step**2
+    return float(lost + inside.sum() + 0.5 * merged.sum() + max(system.loss for system in systems))
 
 
 def disagreement(a: np.ndarray, matrix: np.ndarray, gamma: np.ndarray | None = None) -> float:

@@ -10,12 +10,15 @@ import numpy as np
 
 from certmix.errors import InputError
 from certmix.hints import did_you_mean
+from certmix.problem.matrices import Matrices
 
 Rule = Literal["mean-precision", "mean-covariance", "pooled"]
 RULES: tuple[str, ...] = ("mean-precision", "mean-covariance", "pooled")
 
 # A matrix whose eigenvalues spread further than this is numerically singular in double precision.
 _CONDITION_LIMIT = 1e14
+# The eigenvalues of a larger matrix would take longer than most runs.
+_MOST_EIGENVALUES = 500
 
 
 @dataclass(frozen=True)
@@ -24,29 +27,32 @@ class Covariance:
 
     Attributes
     ----------
-    precision : ndarray of shape (1, d, d) when shared, else (K, d, d)
+    precision : Matrices, one when shared, else K
     half_log_det : ndarray of shape (K,)
         What one sample adds to the objective through the normalising constant of its component,
         ``1/2 log det Sigma_k``. Zero for a shared covariance, where it is the same for every clustering and
         is left out.
     """
 
-    precision: np.ndarray
+    precision: Matrices
     half_log_det: np.ndarray
 
     @property
     def shared(self) -> bool:
-        return self.precision.shape[0] == 1
+        return len(self.precision) == 1
 
     @property
     def diagonal(self) -> bool:
         """True when every precision matrix is diagonal."""
-        d = self.precision.shape[1]
-        return bool(np.all(self.precision[:, ~np.eye(d, dtype=bool)] == 0.0))
+        return self.precision.diagonal
 
     def of(self, k: int) -> np.ndarray:
-        """The precision matrix of component ``k``."""
+        """The precision matrix of component ``k``, in full."""
         return self.precision[0 if self.shared else k]
+
+    def times(self, k: int, rows: np.ndarray) -> np.ndarray:
+        """Rows times the precision matrix of component ``k``."""
+        return self.precision.times(0 if self.shared else k, rows)
 
 
 def known_covariance(
@@ -60,6 +66,8 @@ def known_covariance(
     ]
     if len(given) > 1:
         raise InputError(f"give only one of variance, precision, covariance; got {' and '.join(given)}")
+    if isinstance(covariance, Covariance):
+        return _taken_over(covariance, n_components, n_features)
     if precision is not None:
         return _from_matrices(precision, "precision", n_components, n_features)
     if covariance is not None:
@@ -79,9 +87,16 @@ def _from_variance(variance: Any, n_components: int, d: int) -> Covariance:
         raise InputError(f"variance must be positive, got {np.min(v):g}")
     if np.any(v < 1e-300):
         raise InputError(f"variance {np.min(v):g} is too small for double precision; rescale the data")
-    if v.ndim == 0:
-        return Covariance(_frozen(np.eye(d)[None] / float(v)), _frozen(np.zeros(n_components)))
-    return Covariance(_frozen(np.eye(d)[None] / v[:, None, None]), _frozen(0.5 * d * np.log(v)))
+    half = np.zeros(n_components) if v.ndim == 0 else 0.5 * d * np.log(v)
+    return Covariance(Matrices(np.repeat(1.0 / v.reshape(-1, 1), d, axis=1)), _frozen(half))
+
+
+def _taken_over(found: Covariance, n_components: int, d: int) -> Covariance:
+    """The covariance of another problem of the same shape (:meth:`Problem.replace`)."""
+    per_component = not found.shared or bool(np.any(found.half_log_det))
+    if found.precision.entries.shape[1] != d or (per_component and len(found.half_log_det) != n_components):
+        raise InputError("the covariance is that of a problem with other features or components")
+    return found if per_component else Covariance(found.precision, _frozen(np.zeros(n_components)))
 
 
 def _from_matrices(matrix: Any, what: str, n_components: int, d: int) -> Covariance:
@@ -90,23 +105,27 @@ def _from_matrices(matrix: Any, what: str, n_components: int, d: int) -> Covaria
         m = m.reshape(1, 1)
     if m.ndim == 1 and d == 1 and m.shape[0] == n_components:
         m = m.reshape(-1, 1, 1)
-    shared = m.ndim == 2
-    if m.shape not in ((d, d), (n_components, d, d)):
+    if m.shape not in ((d,), (d, d), (n_components, d, d)):
         raise InputError(
-            f"{what} must have shape ({d}, {d}), or ({n_components}, {d}, {d}) for one per component; "
-            f"it has {m.shape}"
+            f"{what} must have shape ({d}, {d}), ({d},) for a diagonal one, or ({n_components}, {d}, {d}) for "
+            f"one per component; it has {m.shape}"
         )
-    stack = m[None] if shared else m
-    stack = np.stack(
-        [_checked(s, what if shared else f"{what} of component {k}") for k, s in enumerate(stack)]
-    )
-    log_det = np.linalg.slogdet(stack)[1]
-    if what == "covariance":
-        stack = np.stack([_symmetric(np.linalg.inv(s)) for s in stack])
+    shared = m.ndim < 3
+    given = Matrices(m[None] if shared else m)
+    names = [what if shared else f"{what} of component {k}" for k in range(len(given))]
+    if given.diagonal:
+        for name, values in zip(names, given.entries, strict=True):
+            _check_spread(name, float(values.min()), float(values.max()))
+        half = 0.5 * np.log(given.entries).sum(axis=1)
+        found = given if what == "precision" else Matrices(1.0 / given.entries)
     else:
-        log_det = -log_det
-    half = np.zeros(n_components) if shared else 0.5 * log_det
-    return Covariance(_frozen(stack), _frozen(half))
+        stack = [_checked(s, name) for name, s in zip(names, given.entries, strict=True)]
+        half = np.zeros(1) if shared else 0.5 * np.linalg.slogdet(np.stack(stack))[1]
+        found = Matrices(
+            np.stack(stack if what == "precision" else [_symmetric(np.linalg.inv(s)) for s in stack])
+        )
+    half = np.zeros(n_components) if shared else half
+    return Covariance(found, _frozen(-half if what == "precision" else half))
 
 
 def _checked(matrix: np.ndarray, what: str) -> np.ndarray:
@@ -119,13 +138,29 @@ def _checked(matrix: np.ndarray, what: str) -> np.ndarray:
             f"but ({j}, {i}) is {matrix[j, i]:g}"
         )
     matrix = _symmetric(matrix)
-    eigenvalues = np.linalg.eigvalsh(matrix)
-    if eigenvalues[0] <= 0 or eigenvalues[-1] > _CONDITION_LIMIT * eigenvalues[0]:
-        raise InputError(
-            f"{what} is singular or not positive definite: its eigenvalues run from {eigenvalues[0]:.3g} "
-            f"to {eigenvalues[-1]:.3g}"
-        )
+    if len(matrix) > _MOST_EIGENVALUES:
+        _check_factor(what, matrix)
+    else:
+        eigenvalues = np.linalg.eigvalsh(matrix)
+        _check_spread(what, float(eigenvalues[0]), float(eigenvalues[-1]))
     return matrix
+
+
+def _check_spread(what: str, least: float, largest: float) -> None:
+    if least <= 0 or largest > _CONDITION_LIMIT * least:
+        raise InputError(
+            f"{what} is singular or not positive definite: its eigenvalues run from {least:.3g} to {largest:.3g}"
+        )
+
+
+def _check_factor(what: str, matrix: np.ndarray) -> None:
+    """One Cholesky factorisation and LAPACK's estimate of the condition: a tenth of the time of the eigenvalues."""
+    from scipy.linalg.lapack import dpocon, dpotrf
+
+    factor, failed = dpotrf(matrix, clean=0)
+    reciprocal = 0.0 if failed else float(dpocon(factor, np.abs(matrix).sum(axis=0).max())[0])
+    if reciprocal * _CONDITION_LIMIT < 1.0:
+        raise InputError(f"{what} is singular or not positive definite: its condition is beyond 1e14")
 
 
 def estimate_precision(data: Any, classes: Sequence[Any], rule: Rule = "mean-precision") -> np.ndarray:

@@ -56,12 +56,12 @@ class Objective:
         p = self.problem
         if p.covariance.shared:
             residual = p.data - means[labels]
-            return np.asarray(np.einsum("ij,ij->i", residual @ p.covariance.precision[0], residual))
+            return np.asarray(np.einsum("ij,ij->i", p.covariance.times(0, residual), residual))
         out = np.empty(p.n_samples)
         for k in range(p.n_components):
             rows = labels == k
             residual = p.data[rows] - means[k]
-            out[rows] = np.einsum("ij,ij->i", residual @ p.covariance.of(k), residual)
+            out[rows] = np.einsum("ij,ij->i", p.covariance.times(k, residual), residual)
         return out
 
     def weight_cost(self, sizes: np.ndarray, weights: np.ndarray) -> float:
@@ -76,7 +76,7 @@ class Objective:
         if not prior.on_means:
             return 0.0
         gap = means - prior.mean
-        return 0.5 * float(np.einsum("kj,kjl,kl->", gap, prior.precision, gap))
+        return 0.5 * sum(float(prior.precision.times(k, row) @ row) for k, row in enumerate(gap))
 
     def component_costs(self, means: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Cost of every sample in every component: ``1/2 |y - mu_k|^2_P + 1/2 log det - log pi_k``."""
@@ -84,7 +84,7 @@ class Objective:
         costs = np.empty((p.n_samples, p.n_components))
         for k in range(p.n_components):
             residual = p.data - means[k]
-            costs[:, k] = 0.5 * np.einsum("ij,ij->i", residual @ p.covariance.of(k), residual)
+            costs[:, k] = 0.5 * np.einsum("ij,ij->i", p.covariance.times(k, residual), residual)
         with np.errstate(divide="ignore"):
             return np.asarray(costs + p.covariance.half_log_det - np.log(weights))
 
@@ -124,19 +124,28 @@ class Objective:
         lower, upper = p.mean_lower[k], p.mean_upper[k]
         if average is not None and "means" in p.estimators:
             return np.clip(average, lower, upper)  # the exact average lies there, its rounding may not
-        prior_precision, prior_mean = p.prior.precision[k], p.prior.mean[k]
-        has_prior = bool(np.any(prior_precision))
+        has_prior = p.prior.precision.nonzero(k)
         if average is None:
-            target = prior_mean if has_prior else centre
-            hessian = prior_precision if has_prior else np.eye(len(centre))
+            target = p.prior.mean[k] if has_prior else centre
         elif has_prior:
-            hessian = m * p.covariance.of(k) + prior_precision
-            target = average + np.linalg.solve(hessian, prior_precision @ (prior_mean - average))
+            pull = p.prior.precision.times(k, p.prior.mean[k] - average)
+            hessian = self._hessian(k, m)
+            target = average + (pull / hessian if hessian.ndim == 1 else np.linalg.solve(hessian, pull))
         else:
-            hessian, target = m * p.covariance.of(k), average
+            target = average
         if np.all(target >= lower) and np.all(target <= upper):
             return target
-        return _nearest_in_box(hessian, target, lower, upper)
+        return _nearest_in_box(self._hessian(k, m), target, lower, upper)
+
+    def _hessian(self, k: int, m: float) -> np.ndarray:
+        """``m P_k + Lambda_k``, as a vector where that is diagonal; of no data and no prior, the identity."""
+        p = self.problem
+        if not m and not p.prior.precision.nonzero(k):
+            return np.ones(p.n_features)
+        if p.covariance.diagonal and p.prior.precision.diagonal:
+            own = p.covariance.precision.entries[0 if p.covariance.shared else k]
+            return np.asarray(m * own + p.prior.precision.entries[k])
+        return np.asarray(m * p.covariance.of(k) + p.prior.precision[k])
 
     def best_weights(self, sizes: np.ndarray) -> np.ndarray:
         """Minimise ``-sum_k (n_k + alpha_k - 1) log pi_k`` over the weights that are allowed."""
@@ -172,9 +181,9 @@ class Objective:
 def _nearest_in_box(
     hessian: np.ndarray, target: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> np.ndarray:
-    """Minimise ``(x - target)' hessian (x - target)`` over a box, for a positive definite matrix."""
+    """Minimise ``(x - target)' hessian (x - target)`` over a box, for a positive definite matrix or its diagonal."""
     clipped = np.clip(target, lower, upper)
-    if not np.any(hessian - np.diag(np.diag(hessian))):
+    if hessian.ndim == 1 or not np.any(hessian - np.diag(np.diag(hessian))):
         return clipped
     # In units in which the matrix has a unit diagonal and the target lies at distance one from the box, the
     # solver's absolute tolerances mean the same for every problem.

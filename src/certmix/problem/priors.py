@@ -10,6 +10,7 @@ import numpy as np
 
 from certmix.errors import InputError
 from certmix.problem.covariance import _checked, _frozen, _numbers, _symmetric
+from certmix.problem.matrices import Matrices
 
 
 @dataclass(frozen=True)
@@ -49,24 +50,28 @@ class Prior:
     ----------
     alpha : ndarray of shape (K,); ones when the weights have a flat prior
     mean : ndarray of shape (K, d)
-    precision : ndarray of shape (K, d, d); zeros when the means have a flat prior
+    precision : Matrices, K of them; zeros when the means have a flat prior
     """
 
     alpha: np.ndarray
     mean: np.ndarray
-    precision: np.ndarray
+    precision: Matrices
 
     @property
     def on_means(self) -> bool:
-        return bool(np.any(self.precision))
+        return bool(np.any(self.precision.entries))
 
     @property
     def on_weights(self) -> bool:
         return bool(np.any(self.alpha != 1.0))
 
 
-def combine_priors(prior: PriorLike | Iterable[PriorLike], n_components: int, n_features: int) -> Prior:
+def combine_priors(
+    prior: PriorLike | Prior | Iterable[PriorLike], n_components: int, n_features: int
+) -> Prior:
     """Validate one prior or several (one on the means, one on the weights) into arrays."""
+    if isinstance(prior, Prior):
+        return _taken_over(prior, n_components, n_features)
     parts = (
         [prior]
         if prior is None or isinstance(prior, (str, GaussianPrior, DirichletPrior, JeffreysPrior))
@@ -74,7 +79,7 @@ def combine_priors(prior: PriorLike | Iterable[PriorLike], n_components: int, n_
     )
     alpha = np.ones(n_components)
     mean = np.zeros((n_components, n_features))
-    precision = np.zeros((n_components, n_features, n_features))
+    precision = Matrices(mean)
     seen: set[str] = set()
     try:
         parts = list(parts)
@@ -97,7 +102,23 @@ def combine_priors(prior: PriorLike | Iterable[PriorLike], n_components: int, n_
             raise InputError(
                 f"unknown prior {part!r}; use 'flat', 'jeffreys', GaussianPrior or DirichletPrior"
             )
-    return Prior(_frozen(alpha), _frozen(mean), _frozen(precision))
+    return Prior(_frozen(alpha), _frozen(mean), precision)
+
+
+def _taken_over(found: Prior, n_components: int, d: int) -> Prior:
+    """The prior of another problem (:meth:`Problem.replace`); a flat part fits every shape."""
+    alpha, mean, precision = (
+        np.ones(n_components),
+        np.zeros((n_components, d)),
+        Matrices(np.zeros((n_components, d))),
+    )
+    if found.on_weights:
+        alpha = found.alpha
+    if found.on_means:
+        mean, precision = found.mean, found.precision
+    if alpha.shape != (n_components,) or mean.shape != (n_components, d):
+        raise InputError("the prior is that of a problem with other features or components")
+    return Prior(_frozen(alpha), _frozen(mean), precision)
 
 
 def _dirichlet(prior: DirichletPrior, n_components: int) -> np.ndarray:
@@ -109,7 +130,7 @@ def _dirichlet(prior: DirichletPrior, n_components: int) -> np.ndarray:
     return np.broadcast_to(alpha, (n_components,)).copy()
 
 
-def _gaussian(prior: GaussianPrior, n_components: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+def _gaussian(prior: GaussianPrior, n_components: int, d: int) -> tuple[np.ndarray, Matrices]:
     mean = _numbers(prior.mean, "the Gaussian prior's mean")
     if mean.shape not in ((), (d,), (n_components, d)):
         raise InputError(
@@ -125,9 +146,9 @@ def _gaussian(prior: GaussianPrior, n_components: int, d: int) -> tuple[np.ndarr
     if covariance.ndim == 0:
         if covariance <= 0:
             raise InputError(f"the variance of the Gaussian prior must be positive, not {covariance:g}")
-        covariance = covariance * np.eye(d)
-    stack = np.broadcast_to(covariance, (n_components, d, d))
-    precision = np.stack(
-        [_symmetric(np.linalg.inv(_checked(s, "the Gaussian prior's covariance"))) for s in stack]
-    )
+        precision = Matrices(np.full((n_components, d), 1.0 / covariance))
+    else:
+        stack = np.broadcast_to(covariance, (n_components, d, d))
+        checked = [_checked(s, "the Gaussian prior's covariance") for s in stack]
+        precision = Matrices(np.stack([_symmetric(np.linalg.inv(s)) for s in checked]))
     return np.broadcast_to(mean, (n_components, d)).copy(), precision

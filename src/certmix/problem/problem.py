@@ -43,7 +43,8 @@ class Problem:
         K, the number of components.
     variance, precision, covariance : optional, at most one of them
         The known covariance: a scalar variance (or one per component), a precision matrix or a covariance
-        matrix, shape (d, d), or (K, d, d) for one per component. Unit variance, with a warning, when none is given.
+        matrix, shape (d, d), (d,) for the diagonal of a diagonal one, or (K, d, d) for one per component. Unit
+        variance, with a warning, when none is given.
     weights : "free", "uniform" or array of shape (K,)
         Mixing weights to be found, or fixed. With uniform weights and a shared covariance this is k-means in
         the whitened space.
@@ -77,7 +78,7 @@ class Problem:
         weights: Any = "free",
         mean_bounds: tuple[Any, Any] | None = None,
         weight_bounds: tuple[Any, Any] | None = None,
-        prior: PriorLike | Iterable[PriorLike] = None,
+        prior: PriorLike | Prior | Iterable[PriorLike] = None,
         constraints: Iterable[Constraint] | None = (),
         estimators: Iterable[str] = (),
         allow_empty: bool = False,
@@ -192,39 +193,27 @@ class Problem:
 
     def replace(self, **changes: Any) -> Problem:
         """A new problem with some of the constructor's arguments changed."""
-        # With K = 1 a precision "per component" still carries its log-determinant.
-        common = self.covariance.shared and not np.any(self.covariance.half_log_det)
         arguments: dict[str, Any] = {
             "data": self.data,
             "n_components": self.n_components,
-            "precision": self.covariance.precision[0] if common else self.covariance.precision,
+            "covariance": self.covariance,
             "weights": "free" if self.fixed_weights is None else self.fixed_weights,
             "mean_bounds": (self.mean_lower, self.mean_upper) if self.has_mean_box else None,
             "weight_bounds": (self.weight_lower, self.weight_upper) if self.has_weight_box else None,
-            "prior": self._prior_parts(),
+            "prior": self.prior,
             "constraints": self.constraints,
             "estimators": self.estimators,
             "allow_empty": self.allow_empty,
             "names": self.samples.given_names if self.samples.named else None,
             "component_names": self.component_names if self.named_components else None,
         }
-        if {"variance", "covariance"} & changes.keys():
-            del arguments["precision"]
+        if {"variance", "precision"} & changes.keys():
+            del arguments["covariance"]
         arguments.update(changes)
         changed = Problem(arguments.pop("data"), arguments.pop("n_components"), **arguments)
         if "data" not in changes:
             changed.samples.columns = self.samples.columns
         return changed
-
-    def _prior_parts(self) -> list[PriorLike]:
-        from certmix.problem.priors import DirichletPrior, GaussianPrior
-
-        parts: list[PriorLike] = []
-        if self.prior.on_weights:
-            parts.append(DirichletPrior(self.prior.alpha))
-        if self.prior.on_means:
-            parts.append(GaussianPrior(self.prior.mean, np.linalg.inv(self.prior.precision)))
-        return parts
 
     def __repr__(self) -> str:
         return (

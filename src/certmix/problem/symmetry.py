@@ -31,10 +31,10 @@ def interchangeable(problem: Problem) -> np.ndarray:
             if r.component == k
         ]
         signature: tuple[object, ...] = (
-            problem.covariance.of(k).tobytes(),
+            problem.covariance.precision.entries[0 if problem.covariance.shared else k].tobytes(),
             float(problem.covariance.half_log_det[k]),
-            problem.prior.precision[k].tobytes(),
-            problem.prior.mean[k].tobytes() if np.any(problem.prior.precision[k]) else b"",
+            problem.prior.precision.entries[k].tobytes(),
+            problem.prior.mean[k].tobytes() if problem.prior.precision.nonzero(k) else b"",
             float(problem.prior.alpha[k]),
             problem.mean_lower[k].tobytes(),
             problem.mean_upper[k].tobytes(),

@@ -8,7 +8,7 @@ import numpy as np
 
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.rounding import UNIT, Array, exact_sum, gamma, surplus
-from certmix.verify.statement import Statement
+from certmix.verify.statement import Statement, times
 
 
 def value(s: Statement, data: Array, evidence: Evidence) -> tuple[float, float]:
@@ -29,15 +29,15 @@ def value(s: Statement, data: Array, evidence: Evidence) -> tuple[float, float]:
     for k in range(s.K):
         p, prior = s.precision_of(k), np.abs(s.prior_precision[k])
         away, gap = data[labels == k] - means[k], means[k] - s.prior_mean[k]
-        terms += (0.5 * ((away @ p) * away).sum(axis=1)).tolist()
-        error += rounding * float(((np.abs(away) @ np.abs(p)) * np.abs(away)).sum())
-        error += rounding * float(np.abs(gap) @ prior @ np.abs(gap))
+        terms += (0.5 * (times(away, p) * away).sum(axis=1)).tolist()
+        error += rounding * float((times(np.abs(away), np.abs(p)) * np.abs(away)).sum())
+        error += rounding * float(times(np.abs(gap), prior) @ np.abs(gap))
         # The average costs the samples the least; the prior may charge for the way there.
-        error += 1.01 * float(off[k] @ prior @ (np.abs(gap) + off[k]))
+        error += 1.01 * float(times(off[k], prior) @ (np.abs(gap) + off[k]))
         if power[k] != 0.0 and weights[k] <= 0:
             raise Rejected(f"the weight of component {k} is not positive")
         terms += [
-            0.5 * float(gap @ s.prior_precision[k] @ gap),
+            0.5 * float(times(gap, s.prior_precision[k]) @ gap),
             -power[k] * math.log(weights[k]) if power[k] != 0.0 else 0.0,
             float(sizes[k] * s.half_log_det[k]),
         ]

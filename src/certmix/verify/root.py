@@ -14,15 +14,16 @@ import math
 
 import numpy as np
 
+from certmix.verify.coordinates import System, system
 from certmix.verify.evidence import Rejected, room
-from certmix.verify.rounding import UNIT, Array, gamma, proved_semidefinite, residual
+from certmix.verify.rounding import UNIT, Array, gamma
 from certmix.verify.statement import Statement
 
 LARGEST = 1e200  # quadratic terms beyond could overflow
 
 
 class Root:
-    """n samples in N groups, d dimensions, K components, C = 1 or K systems of coordinates.
+    """n samples in N groups, d coordinates, K components, C = 1 or K systems of coordinates.
 
     Attributes
     ----------
@@ -43,30 +44,37 @@ class Root:
         s = statement
         if data.shape != (s.n, s.d) or not np.isfinite(data).all():
             raise Rejected(f"the data are not {s.n} x {s.d} finite numbers")
-        self.n, self.d, self.K = s.n, s.d, s.K
-        room(s.K, 4 * (s.n + 1) + 2 * s.d * (s.d + s.n * (len(s.precision) > 1)))
+        self.n, self.K = s.n, s.K
+        matrix = max(s.precision[0].size, s.prior_precision[0].size)
+        room(s.K, 4 * (s.n + 1) + 2 * (matrix + s.d * s.n * (len(s.precision) > 1)))
         self.group = _groups(s)
         self.weight = np.bincount(self.group).astype(np.int64)
         self.N = len(self.weight)
         shared = len(s.precision) == 1 and all((p == s.prior_precision[0]).all() for p in s.prior_precision)
         self.system = np.zeros(s.K, dtype=np.int64) if shared else np.arange(s.K)
-        systems = [_coordinates(s.precision_of(c), s.prior_precision[c]) for c in range(1 if shared else s.K)]
-        bases = [a for a, _, _ in systems]
-        centre = data.mean(axis=0)
-        whitened = np.stack([(data - centre) @ a.T for a in bases])
-        self.points, self.scatter = self._merge(whitened)
-        self.prior_weight = np.stack([systems[c][1] for c in self.system])
-        self.prior_mean = np.stack([bases[c] @ (s.prior_mean[k] - centre) for k, c in enumerate(self.system)])
+        centre = np.where((data == data[0]).all(axis=0), data[0], data.mean(axis=0))
+        boxed = bool(np.isfinite(s.mean_lower).any() or np.isfinite(s.mean_upper).any())
+        free, one = not (boxed or s.prior_precision.any()), len(s.precision) == 1
+        systems = [
+            system(data, centre, s.precision_of(c), s.prior_precision[c], free, one)
+            for c in range(1 if shared else s.K)
+        ]
+        self.points, self.scatter = self._merge(np.stack([found.points for found in systems]))
+        self.d = self.points.shape[2]
+        self.prior_weight = np.stack([systems[c].weight for c in self.system])
+        self.prior_mean = np.zeros((s.K, self.d))
+        self.mean_lower, self.mean_upper = np.full((2, s.K, self.d), np.inf)
+        self.mean_lower *= -1
+        for k, c in enumerate(self.system if not free else ()):
+            self.prior_mean[k] = systems[c].of(s.prior_mean[k] - centre)
+            ends = s.mean_lower[k] - centre, s.mean_upper[k] - centre
+            self.mean_lower[k], self.mean_upper[k] = _box(systems[c], *ends)
         self.prior_mean[self.prior_weight == 0] = 0.0
-        lower, upper = s.mean_lower - centre, s.mean_upper - centre
-        boxes = [_box(bases[c], lower[k], upper[k]) for k, c in enumerate(self.system)]
-        self.mean_lower, self.mean_upper = (np.stack(side) for side in zip(*boxes, strict=True))
         self.entropy, slip = _entropy(s)
         self.size_lower, self.size_upper = s.size_limits()
         self.classes = _classes(s)
         self._rules(s)
-        ratio = max(r for _, _, r in systems)
-        self.error = self._error(ratio, slip, whitened, bases, data - centre, s.prior_mean - centre)
+        self.error = self._error(slip, systems, s.prior_mean - centre)
         for array in (self.points, self.scatter, self.entropy, self.allowed):
             array.setflags(write=False)
 
@@ -100,31 +108,31 @@ class Root:
             for k, low, high, samples in s.counts
         )
 
-    def _error(
-        self, ratio: float, slip: float, whitened: Array, bases: list[Array], data: Array, prior_mean: Array
-    ) -> float:
+    def _error(self, slip: float, systems: list[System], prior_mean: Array) -> float:
         """How far the exact objective of any clustering can lie below the sum of its components' costs.
 
         Let Q be a clustering's quadratic cost in these coordinates: sqrt(2 Q) is a distance between the points (and
         prior means) and the means. In exact coordinates ``x + e`` it changes by |e| at most, and a precision P >=
         (1 - r) A'A takes off another share r: r Q + sqrt(2 Q) |e| + |e|^2 / 2, plus the rounding of scatter and of the
-        tables (``slip``). Q is at most what it is with every mean at one point of its box.
+        tables (``slip``) and what points from inner products lose. Q is at most what it is with every mean at one
+        point of its box.
         """
-        dot = gamma(2 * self.d + 6)  # rounding of a difference and a product with A
+        ratio = max(found.ratio for found in systems)
         distance, moved = np.zeros((2, self.n))  # the worst over the systems, sample by sample
         merged, inside = np.zeros((2, self.N))
         prior_cost = prior_moved = 0.0
         for k, c in enumerate(self.system.tolist()):
             g, m = self.prior_weight[k], self.prior_mean[k]
             at = np.clip(np.where(g > 0, m, 0.0), self.mean_lower[k], self.mean_upper[k])
-            distance = np.maximum(distance, ((whitened[c] - at) ** 2).sum(axis=1))
+            distance = np.maximum(distance, ((systems[c].points - at) ** 2).sum(axis=1))
             prior_cost += 0.5 * float(g @ (at - m) ** 2)
-            prior_moved += float(g @ (dot * np.abs(bases[c]) @ np.abs(prior_mean[k])) ** 2)
+            if g.any():
+                prior_moved += float(g @ systems[c].rounding(prior_mean[k]) ** 2)
         many = np.where(self.weight > 1, self.weight, 0)[:, None]  # groups of one sample are not averaged
-        for c, a in enumerate(bases):
-            moved = np.maximum(moved, ((dot * np.abs(data) @ np.abs(a).T) ** 2).sum(axis=1))
+        for c, found in enumerate(systems):
+            moved = np.maximum(moved, (found.rounding(found.offset) ** 2).sum(axis=1))
             size = np.zeros((self.N, self.d))
-            np.add.at(size, self.group, np.abs(whitened[c]))
+            np.add.at(size, self.group, np.abs(found.points))
             shift = 2 * (many + 2) * UNIT * size / np.maximum(many, 1) * (many > 0)
             merged = np.maximum(merged, (many * shift**2).sum(axis=1))
             inside = np.maximum(inside, 2 * (self.weight + self.d + 4) * UNIT * self.scatter[c])
@@ -134,7 +142,8 @@ class Root:
             raise Rejected("the data or the prior are too large for double precision")
         step = math.sqrt(float(moved.sum()) + prior_moved) + math.sqrt(float(merged.sum()))
         error = ratio * quadratic + math.sqrt(2 * quadratic) * step + 0.5 * step**2
-        return 1.01 * (error + float(inside.sum()) + 0.5 * float(merged.sum()) + slip)
+        error += float(inside.sum()) + 0.5 * float(merged.sum()) + max(found.loss for found in systems)
+        return 1.01 * (error + slip)
 
 
 build = Root
@@ -157,61 +166,17 @@ def _groups(s: Statement) -> Array:
     return np.unique([top(i) for i in range(s.n)], return_inverse=True)[1].astype(np.int64)
 
 
-def _coordinates(precision: Array, prior: Array) -> tuple[Array, Array, float]:
-    r"""``(A, gamma, r)``: P >= (1 - r) A'A and prior >= A' diag(gamma) A in the order of quadratic forms."""
-    d = len(precision)
-    if not proved_semidefinite(prior):
-        raise Rejected("the precision of a prior is not positive semidefinite, as far as can be proved")
-    both = np.abs(precision) + np.abs(prior)
-    if not np.any(both - np.diag(np.diag(both))):
-        if not (np.diag(precision) > 0).all():
-            raise Rejected("a precision matrix is not positive definite")
-        a, g = np.diag(np.sqrt(np.diag(precision))), np.diag(prior) / np.diag(precision)
-    else:
-        try:
-            a, g = np.linalg.cholesky(precision).T, np.zeros(d)
-            if prior.any():
-                inverse = np.linalg.inv(a)
-                g, rotation = np.linalg.eigh(inverse.T @ prior @ inverse)
-                a = rotation.T @ a
-        except np.linalg.LinAlgError:
-            raise Rejected("a precision matrix is not positive definite") from None
-    if g.any():
-        g = (g - _disagreement(a, prior, g)) * (1 - 4 * UNIT)
-        if not (g > 0).all():
-            g = np.zeros(d)  # a prior too weak to be told from nothing is left out, which only lowers bounds
-    r = _disagreement(a, precision, np.ones(d))
-    if not r < 1.0:
-        raise Rejected("a precision matrix is not positive definite, as far as can be proved")
-    return a, g, r
-
-
-def _disagreement(a: Array, matrix: Array, g: Array) -> float:
-    """A bound on the norm of ``A^-T matrix A^-1 - diag(g)``.
-
-    With the exact residual E = matrix - A' diag(g) A and a computed inverse B, A B = I + G, it is at most
-    ``|B'EB| / (1 - |G|)^2``.
-    """
-    d = len(a)
-    try:
-        b = np.linalg.inv(a)
-    except np.linalg.LinAlgError:
-        raise Rejected("a precision matrix is numerically singular") from None
-    e = residual(matrix, a, g)
-    slip = float(np.linalg.norm(a @ b - np.eye(d)) + gamma(2 * d) * np.linalg.norm(np.abs(a) @ np.abs(b)))
-    if not slip < 0.5:
-        raise Rejected("a precision matrix is numerically singular")
-    rounding = gamma(4 * d + 8) * np.abs(b).T @ np.abs(e) @ np.abs(b)
-    return float((np.linalg.norm(b.T @ e @ b) + np.linalg.norm(rounding)) / (1 - slip) ** 2 * 1.01)
-
-
-def _box(a: Array, low: Array, high: Array) -> tuple[Array, Array]:
+def _box(own: System, low: Array, high: Array) -> tuple[Array, Array]:
     """The smallest box around the user's box for a mean, in whitened coordinates, widened by its rounding."""
+    a = own.basis
+    assert a is not None  # bounds on means keep the coordinates
+    reach = np.where(np.isfinite(low), np.abs(low), 0.0) + np.where(np.isfinite(high), np.abs(high), 0.0)
+    slack = gamma(4 * len(a) + 8) * (np.abs(a) * reach if a.ndim == 1 else np.abs(a) @ reach)
+    if a.ndim == 1:
+        return a * low - slack, a * high + slack
     with np.errstate(invalid="ignore"):
         ends = np.stack([a * low, a * high])
     ends[:, a == 0] = 0.0
-    reach = np.where(np.isfinite(low), np.abs(low), 0.0) + np.where(np.isfinite(high), np.abs(high), 0.0)
-    slack = gamma(4 * len(a) + 8) * (np.abs(a) @ reach)
     return ends.min(axis=0).sum(axis=1) - slack, ends.max(axis=0).sum(axis=1) + slack
 
 

@@ -37,12 +37,15 @@ def data_digest(data: np.ndarray) -> str:
 
 
 class Statement:
-    """The entries as arrays; a bound that is missing is infinite, ``counts`` are (component, low, high, samples)."""
+    """The entries as arrays; a bound that is missing is infinite, ``counts`` are (component, low, high, samples).
+
+    ``precision`` and ``prior_precision`` are matrices, or the diagonals of diagonal ones: one dimension less.
+    """
 
     def __init__(self, entry: Mapping[str, Any]) -> None:
         n, d, K = (_whole(entry[name], 1) for name in ("n_samples", "n_features", "n_components"))
         self.n, self.d, self.K = n, d, K
-        self.precision = _floats(entry["precision"], len(entry["precision"]), d, d)
+        self.precision = _matrices(entry["precision"], len(entry["precision"]), d)
         self.half_log_det = _floats(entry["half_log_det"], K)
         fixed, prior = entry["fixed_weights"], entry["prior_precision"]
         self.fixed_weights = None if fixed is None else _floats(fixed, K)
@@ -52,8 +55,7 @@ class Statement:
         self.mean_lower = _floats(entry["mean_lower"], K, d, missing=-math.inf)
         self.mean_upper = _floats(entry["mean_upper"], K, d, missing=math.inf)
         self.alpha, self.prior_mean = _floats(entry["alpha"], K), _floats(entry["prior_mean"], K, d)
-        nothing = np.broadcast_to(np.zeros((d, d)), (K, d, d))  # of which there is only one
-        self.prior_precision = nothing if prior is None else _floats(prior, K, d, d)
+        self.prior_precision = np.zeros((K, d)) if prior is None else _matrices(prior, K, d)
         self.estimators, self.allow_empty = frozenset(_texts(entry["estimators"])), entry["allow_empty"]
         self.component_names = _texts(entry["component_names"])
         sample, component = (0, n - 1), (0, K - 1)
@@ -97,6 +99,11 @@ class Statement:
         return low, high
 
 
+def times(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Rows times a matrix, or times the diagonal matrix of which that is the diagonal."""
+    return np.asarray(rows * matrix if matrix.ndim == 1 else rows @ matrix)
+
+
 def read(entry: Any) -> Statement:
     """The statement, or :class:`Rejected` with what is wrong with it."""
     if not isinstance(entry, Mapping) or set(entry) != ENTRIES:
@@ -131,10 +138,12 @@ def _wrong(s: Statement) -> str | None:
     if s.allow_empty and fixed is None and (s.alpha < 1).any():
         return "objective has no minimum: a Dirichlet parameter is below one and components may be empty"
     # The logarithms of the determinants are part of the statement; they are looked at only for gross errors.
-    own = -0.5 * np.linalg.slogdet(s.precision)[1]
-    absent = len(s.precision) == 1 and not s.half_log_det.any()
-    if not absent and not np.allclose(s.half_log_det, own, rtol=1e-6, atol=1e-6):
-        return "half_log_det is not that of its precision"
+    if len(s.precision) > 1 or s.half_log_det.any():
+        full = s.precision.ndim == 3
+        with np.errstate(divide="ignore", invalid="ignore"):
+            own = np.linalg.slogdet(s.precision)[1] if full else np.log(s.precision).sum(axis=1)
+        if not np.allclose(s.half_log_det, -0.5 * own, rtol=1e-6, atol=1e-6):
+            return "half_log_det is not that of its precision"
     return None
 
 
@@ -170,6 +179,12 @@ def _texts(value: Any) -> tuple[str, ...]:
     if not all(isinstance(text, str) and text for text in _list(value)) or len(set(value)) < len(value):
         raise ValueError(f"{value!r:.80} is not a list of texts that differ")
     return tuple(value)
+
+
+def _matrices(value: Any, count: int, d: int) -> np.ndarray:
+    """Full matrices, (count, d, d), or the diagonals of diagonal ones, (count, d)."""
+    full = isinstance(value, list) and value and isinstance(value[0], list) and isinstance(value[0][0], list)
+    return _floats(value, count, d, d) if full else _floats(value, count, d)
 
 
 def _rows(value: Any, *limits: tuple[int, int | None]) -> np.ndarray:

@@ -34,7 +34,8 @@ def rounding(problem: Problem, point: Point) -> float:
     *Means.* The means are rounded: far from the origin by more than the clusters may be wide. With H and g the Hessian
     and the gradient of a component's cost at its rounded mean, the cost there exceeds the least one by at most
     :math:`\tfrac12 g'H^{-1}g`; in a coordinate near the edge of its box by no more than the way to the edge is worth.
-    A mean that is tied to the average is off by the average's rounding, times the gradient.
+    A mean that is tied to the average is off by the average's rounding, times the gradient. Where nothing but the
+    data pull at it the best mean is the average, and the step there needs no inverse: m steps are the sum of residuals.
     """
     p = problem
     n, d = p.data.shape
@@ -77,10 +78,15 @@ def _weights_lost(power: np.ndarray, weights: np.ndarray, lower: np.ndarray, upp
 def _component(p: Problem, k: int, samples: np.ndarray, mean: np.ndarray) -> tuple[float, float]:
     """Absolute values in a component's quadratic forms, and what its cost can lose by moving the rounded mean."""
     m, d = samples.shape
-    precision, prior = p.covariance.of(k), p.prior.precision[k]
     residual, away = samples - mean, mean - p.prior.mean[k]
     size = np.abs(residual)
-    forms = float(np.einsum("ij,jl,il->", size, np.abs(precision), size))
+    sizes = p.covariance.precision.magnitude()
+    own = 0 if p.covariance.shared else k
+    forms = float(np.einsum("ij,ij->", sizes.times(own, size), size))
+    if not (p.has_mean_box or p.prior.precision.nonzero(k)):
+        steps = np.abs(residual.sum(axis=0)) + (m + 8) * EPS * size.sum(axis=0)
+        return forms, float(sizes.times(own, steps) @ steps) / max(1, m)
+    precision, prior = p.covariance.of(k), p.prior.precision[k]
     forms += float(np.abs(away) @ np.abs(prior) @ np.abs(away))
     gradient = prior @ away - precision @ residual.sum(axis=0)
     blur = (m + 2 * d + 8) * EPS * (np.abs(prior) @ np.abs(away) + np.abs(precision) @ size.sum(axis=0))

@@ -21,8 +21,7 @@ def component_costs(instance: Instance, labels: np.ndarray) -> np.ndarray:
     level = np.where(np.isfinite(level), level, 50.0)
     for k in range(K):
         c = 0 if instance.shared else k
-        mean = instance.basis[c] @ (point.means[k] - instance.centre)
-        gap = instance.points[c] - mean
+        gap = instance.points[c] - instance.whitened(k, point.means[k])
         costs[:, k] = 0.5 * np.einsum("ij,ij->i", gap, gap) + level[k] + problem.covariance.half_log_det[k]
         costs[:, k] += instance.scatter[c] / instance.weight
     return costs

@@ -1,0 +1,188 @@
+r"""Coordinates in which a precision is the identity, and what they can change the cost of any clustering by.
+
+Two ways. *Whitened*: x = A (y - centre) with a factor A of the precision P. *From inner products*, where the means are
+free and the samples need fewer coordinates than there are features: with B the samples less the centre, G = B P B' and
+P positive semidefinite, the quadratic cost of a clustering is
+
+    Q(G) = 1/2 tr G (I - Z),        Z_ij = 1/m for i, j in the same cluster of m samples, else 0,
+
+so points X of any dimension cost Q(X X'), and with E = X X' - G that differs by 1/2 |tr E (I - Z)| <= 1/2 sqrt(n) |E|
+(Frobenius' norm; I - Z is a projection). E is computed and its rounding added; how X was found does not matter.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from certmix.verify.evidence import Rejected
+from certmix.verify.rounding import TINY, UNIT, Array, gamma, proved_semidefinite, residual
+
+CHUNK = 256  # long sums are taken in chunks: their rounding counts a chunk's length and the number of chunks
+MOST_SAMPLES = 3000  # for a matrix of inner products
+LEAST_SPREAD = 1e-12  # relative; what spreads less is left out of X, and is in E
+
+
+@dataclass(frozen=True)
+class System:
+    """r coordinates of n samples.
+
+    Attributes
+    ----------
+    points : (n, r)
+    offset : (n, d), the samples less the centre, features that vary
+    columns : these features; features that do not vary have no coordinate where the means are free
+    basis : A, (d, d), or its diagonal, (d,); None for points from inner products
+    weight : (r,), gamma: the prior's precision is at least A' diag(gamma) A
+    ratio : r with P >= (1 - r) A'A
+    loss : what points from inner products can change the cost of a clustering by
+    """
+
+    points: Array
+    offset: Array
+    columns: Array
+    basis: Array | None
+    weight: Array
+    ratio: float
+    loss: float
+
+    def of(self, away: Array) -> Array:
+        """Coordinates of differences from the centre."""
+        assert self.basis is not None
+        return np.asarray(away * self.basis if self.basis.ndim == 1 else away @ self.basis.T)
+
+    def rounding(self, away: Array) -> Array:
+        """Bounds on the rounding of these coordinates."""
+        if self.basis is None:
+            return np.zeros((*away.shape[:-1], len(self.weight)))
+        if self.basis.ndim == 1:
+            return np.asarray(gamma(8) * np.abs(away) * np.abs(self.basis))
+        return np.asarray(gamma(2 * len(self.columns) + 6) * np.abs(away) @ np.abs(self.basis).T)
+
+
+def system(data: Array, centre: Array, precision: Array, prior: Array, free: bool, shared: bool) -> System:
+    """The coordinates for one precision and one prior, each a matrix or the diagonal of one.
+
+    ``free``: no prior and no bounds on any mean; ``shared``: one precision for all components.
+    """
+    offset = data - centre
+    columns = np.arange(len(centre))
+    # A mean is best at the average only if P is positive, also in features that do not vary.
+    free = free and bool((precision > 0).all() if precision.ndim == 1 else proved_semidefinite(precision))
+    if free:
+        columns = np.flatnonzero(offset.any(axis=0))
+        columns = columns if len(columns) else np.arange(1)
+        offset, prior = offset[:, columns], np.zeros(len(columns))
+        precision = precision[columns] if precision.ndim == 1 else precision[np.ix_(columns, columns)]
+    n, d = offset.shape
+    if free and shared and n <= MOST_SAMPLES and (n <= d or _flat(offset)):
+        points, loss = from_inner_products(offset, precision)
+        if points.shape[1] < d and math.isfinite(loss):
+            return System(points, offset, columns, None, np.zeros(points.shape[1]), 0.0, loss)
+    basis, weight, ratio = coordinates(precision, prior)
+    points = offset * basis if basis.ndim == 1 else offset @ basis.T
+    return System(points, offset, columns, basis, weight, ratio, 0.0)
+
+
+def from_inner_products(offset: Array, precision: Array) -> tuple[Array, float]:
+    """``(X, loss)``, see above."""
+    n, d = offset.shape
+    products, size = _products(offset, precision), _products(np.abs(offset), np.abs(precision))
+    values, vectors = np.linalg.eigh(products) if n <= d else _eigenpairs(offset, precision)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    keep = max(1, int((values > 4 * n * UNIT * max(float(values[0]), 0.0)).sum()))
+    x = vectors[:, :keep] * np.sqrt(np.maximum(values[:keep], 0.0))
+    # Another library may find another sign: the first large entry of every coordinate is made positive.
+    first = (np.abs(x) >= 0.5 * np.abs(x).max(axis=0)).argmax(axis=0)
+    x = np.ascontiguousarray(x * np.where(x[first, np.arange(keep)] < 0, -1.0, 1.0))
+    terms = 2 * (CHUNK + d // CHUNK) + 16
+    away = float(np.linalg.norm(x @ x.T - products))
+    own, given = float(np.linalg.norm(np.abs(x) @ np.abs(x).T)), float(np.linalg.norm(size))
+    away += gamma(keep + 8) * (own + given) + gamma(terms) * given
+    return x, 1.01 * 0.5 * math.sqrt(n) * away + TINY
+
+
+def _eigenpairs(offset: Array, precision: Array) -> tuple[Array, Array]:
+    """Eigenpairs of G that are not zero, in increasing order, when there are more samples than features."""
+    try:
+        root = np.sqrt(precision) if precision.ndim == 1 else np.linalg.cholesky(precision)
+    except np.linalg.LinAlgError:
+        raise Rejected("a precision matrix is not positive definite") from None
+    whitened = offset * root if precision.ndim == 1 else offset @ root
+    _, spread, axes = np.linalg.svd(np.linalg.qr(whitened, mode="r"))
+    spread = np.where(spread > LEAST_SPREAD * spread[0], spread, 0.0)[::-1]
+    return spread**2, whitened @ axes[::-1].T / np.where(spread > 0, spread, 1.0)
+
+
+def _products(offset: Array, precision: Array) -> Array:
+    applied = offset * precision if precision.ndim == 1 else _summed(offset, precision)
+    found = _summed(applied, offset)
+    return np.asarray(0.5 * (found + found.T))
+
+
+def _summed(left: Array, right: Array) -> Array:
+    """``left right'`` in chunks of columns."""
+    total = np.zeros((len(left), len(right)))
+    for start in range(0, left.shape[1], CHUNK):
+        total += left[:, start : start + CHUNK] @ right[:, start : start + CHUNK].T
+    return total
+
+
+def _flat(offset: Array) -> bool:
+    """Whether the samples lie in fewer dimensions than there are columns."""
+    scaled = offset / np.maximum(np.abs(offset).max(axis=0), TINY)
+    spread = np.linalg.svd(np.linalg.qr(scaled, mode="r"), compute_uv=False)
+    return bool(spread[-1] <= LEAST_SPREAD * spread[0])
+
+
+def coordinates(precision: Array, prior: Array) -> tuple[Array, Array, float]:
+    r"""``(A, gamma, r)``: P >= (1 - r) A'A and prior >= A' diag(gamma) A in the order of quadratic forms."""
+    if precision.ndim == prior.ndim == 1:
+        if not (precision > 0).all():
+            raise Rejected("a precision matrix is not positive definite")
+        if not (prior >= 0).all():
+            raise Rejected("the precision of a prior is not positive semidefinite")
+        # A square root and a quotient, rounded once each.
+        return np.sqrt(precision), prior / precision * (1 - 16 * UNIT), 8 * UNIT
+    precision, prior = (np.diag(m) if m.ndim == 1 else m for m in (precision, prior))
+    if not proved_semidefinite(prior):
+        raise Rejected("the precision of a prior is not positive semidefinite, as far as can be proved")
+    try:
+        a, g = np.linalg.cholesky(precision).T, np.zeros(len(precision))
+        if prior.any():
+            inverse = np.linalg.inv(a)
+            g, rotation = np.linalg.eigh(inverse.T @ prior @ inverse)
+            a = rotation.T @ a
+    except np.linalg.LinAlgError:
+        raise Rejected("a precision matrix is not positive definite") from None
+    if g.any():
+        g = (g - _disagreement(a, prior, g)) * (1 - 4 * UNIT)
+        if not (g > 0).all():
+            g = np.zeros(
+                len(g)
+            )  # a prior too weak to be told from nothing is left out, which only lowers bounds
+    r = _disagreement(a, precision, np.ones(len(a)))
+    if not r < 1.0:
+        raise Rejected("a precision matrix is not positive definite, as far as can be proved")
+    return a, g, r
+
+
+def _disagreement(a: Array, matrix: Array, g: Array) -> float:
+    """A bound on the norm of ``A^-T matrix A^-1 - diag(g)``.
+
+    With the exact residual E = matrix - A' diag(g) A and a computed inverse B, A B = I + G, it is at most
+    ``|B'EB| / (1 - |G|)^2``.
+    """
+    d = len(a)
+    try:
+        b = np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        raise Rejected("a precision matrix is numerically singular") from None
+    e = residual(matrix, a, g)
+    slip = float(np.linalg.norm(a @ b - np.eye(d)) + gamma(2 * d) * np.linalg.norm(np.abs(a) @ np.abs(b)))
+    if not slip < 0.5:
+        raise Rejected("a precision matrix is numerically singular")
+    rounding = gamma(4 * d + 8) * np.abs(b).T @ np.abs(e) @ np.abs(b)
+    return float((np.linalg.norm(b.T @ e @ b) + np.linalg.norm(rounding)) / (1 - slip) ** 2 * 1.01)
