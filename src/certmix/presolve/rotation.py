@@ -29,8 +29,9 @@ EPS = float(np.finfo(float).eps)
 CHUNK = 256
 # The matrix of inner products should stay small.
 MOST_SAMPLES = 3000
-# Directions in which the samples spread less than this, relative to the widest, are rounding.
-LEAST_SPREAD = 1e-12
+# Directions in which the samples spread less than this, relative to the widest, are left out: their squares are not
+# much more than the rounding of inner products, and the error knows what they are worth.
+LEAST_SPREAD = 1e-6
 
 
 def free_means(problem: Problem) -> bool:
@@ -91,9 +92,7 @@ def _points(products: np.ndarray) -> np.ndarray:
     """Points with these inner products, along their principal axes, the widest first."""
     values, vectors = np.linalg.eigh(products)
     values, vectors = values[::-1], vectors[:, ::-1]
-    # What is left of the inner products' rounding is noise in all directions; the widest axis always stays.
-    noise = 4 * len(values) * EPS * max(float(values[0]), 0.0)
-    keep = max(1, int(np.count_nonzero(values > noise)))
+    keep = max(1, int(np.count_nonzero(values > LEAST_SPREAD**2 * max(float(values[0]), 0.0))))
     return np.ascontiguousarray(vectors[:, :keep] * np.sqrt(np.maximum(values[:keep], 0.0)))
 
 

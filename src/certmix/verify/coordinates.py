@@ -22,7 +22,7 @@ from certmix.verify.rounding import TINY, UNIT, Array, gamma, proved_semidefinit
 
 CHUNK = 256  # long sums are taken in chunks: their rounding counts a chunk's length and the number of chunks
 MOST_SAMPLES = 3000  # for a matrix of inner products
-LEAST_SPREAD = 1e-12  # relative; what spreads less is left out of X, and is in E
+LEAST_SPREAD = 1e-6  # relative; what spreads less is left out of X, and is in E
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def from_inner_products(offset: Array, precision: Array) -> tuple[Array, float]:
     products, size = _products(offset, precision), _products(np.abs(offset), np.abs(precision))
     values, vectors = np.linalg.eigh(products) if n <= d else _eigenpairs(offset, precision)
     values, vectors = values[::-1], vectors[:, ::-1]
-    keep = max(1, int((values > 4 * n * UNIT * max(float(values[0]), 0.0)).sum()))
+    keep = max(1, int((values > LEAST_SPREAD**2 * max(float(values[0]), 0.0)).sum()))
     x = vectors[:, :keep] * np.sqrt(np.maximum(values[:keep], 0.0))
     # Another library may find another sign: the first large entry of every coordinate is made positive.
     first = (np.abs(x) >= 0.5 * np.abs(x).max(axis=0)).argmax(axis=0)
