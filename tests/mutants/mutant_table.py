@@ -823,7 +823,7 @@ MUTANTS = (
         "the prior does not charge",
         "A tied mean is taken where it was rounded to, which a steep prior may like better.",
         "verify/incumbent.py",
-        "error += 1.01 * float(off[k] @ prior @ (np.abs(gap) + off[k]))",
+        "error += 1.01 * float(times(off[k], prior) @ (np.abs(gap) + off[k]))",
         "error += 0.0",
         INCUMBENT,
     ),
