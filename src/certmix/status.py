@@ -84,6 +84,15 @@ class Tolerances:
         """
         return upper - 0.999 * self.allowed(upper) if math.isfinite(upper) else math.inf
 
+    def exclusion(self, upper: float) -> float:
+        """What nodes may be narrowed against where that costs nothing: the incumbent itself.
+
+        What is excluded is then no better than the incumbent, so a search that closes may have proved more than it was
+        asked for. With a wide tolerance the cutoff saves work.
+        """
+        narrow = self.allowed(upper) <= 1e-5 * max(1.0, abs(upper))
+        return upper if narrow else self.cutoff(upper)
+
     def closed(self, upper: float, lower: float) -> bool:
         """Is the gap within the tolerances?"""
         return self.gap_absolute(upper, lower) <= self.allowed(upper)

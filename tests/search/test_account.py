@@ -24,6 +24,8 @@ BEST = np.array([0, 0, 1, 1])
 class Forest:
     """Roots with known bounds; exploring the first one finds the best clustering and closes it at infinity."""
 
+    reaches = True
+
     def __init__(self, bounds: list[float]) -> None:
         self.bounds = np.array(bounds)
 

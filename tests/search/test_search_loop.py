@@ -55,6 +55,8 @@ class KnownTree:
         lost = sum(self.loss[(t, *where[:t], *(0,) * (self.n - t))] for t in range(len(labels), self.n))
         return below - lost
 
+    reaches = True
+
     def root(self) -> Nodes:
         return Nodes({"bound": np.array([-math.inf]), "labels": np.zeros((1, self.n), dtype=np.int64)})
 

@@ -78,8 +78,9 @@ class Search:
         nodes = nodes.take(worth)
         if len(nodes) == 0:
             return
+        against = cutoff if self.bound.reaches else ledger.tolerances.exclusion(ledger.upper)
         try:
-            explored = self.bound.explore(nodes, cutoff)
+            explored = self.bound.explore(nodes, against)
         except KeyboardInterrupt:
             self.frontier.push(nodes)  # their bounds stay in the account
             raise
@@ -90,8 +91,8 @@ class Search:
         if self.heuristic is not None:
             self.heuristic(explored, self.nodes, ledger)
         still = explored.open & (explored.nodes.bound < ledger.cutoff)
-        # What was cut away inside a node was compared with the cutoff, so no more than that is proved of a leaf.
-        self._close(explored.nodes.bound[~still].clip(max=cutoff))
+        # What was cut away inside a node was compared with this number, so no more than that is proved of a leaf.
+        self._close(explored.nodes.bound[~still].clip(max=against))
         self.frontier.push(self.bound.branch(Explored(explored.nodes.take(still), explored.open[still])))
         ledger.tick()
 

@@ -53,6 +53,8 @@ class DualBound:
         Features of the multipliers, computed when not given.
     """
 
+    reaches = True
+
     def __init__(
         self,
         instance: Instance,

@@ -26,6 +26,8 @@ class IntervalBound:
     set may be narrowed by anyone; the kernel settles what has become decided.
     """
 
+    reaches = False
+
     def __init__(self, instance: Instance, threads: Threads | None = None) -> None:
         self.instance = instance
         self.threads = threads or Threads(1)

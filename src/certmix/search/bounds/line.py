@@ -55,6 +55,8 @@ class LineBound:
     ``Nodes`` carry the ladder as an object, the cuts behind the potential and their cost.
     """
 
+    reaches = True
+
     def __init__(self, instance: Instance) -> None:
         problem = instance.problem
         reason = applies(problem)

@@ -41,6 +41,8 @@ class Visit:
 class RelaxationBound:
     """The bound of the convex relaxation; a rule chooses the assignment to branch on."""
 
+    reaches = True
+
     def __init__(self, instance: Instance, rule: Rule) -> None:
         self.instance = instance
         self.rule = rule

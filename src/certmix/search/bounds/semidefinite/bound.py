@@ -84,6 +84,8 @@ class SemidefiniteBound:
         From so many groups on the root is split by the smallest size.
     """
 
+    reaches = True
+
     def __init__(
         self,
         instance: Instance,
