@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class Bound(Protocol):
     All bounds are lower bounds on the exact objective, rounding included.
     """
 
-    reaches: ClassVar[bool]
+    reaches: bool
     """Whether nodes are worked on until their bound reaches the cutoff; then a higher one costs more."""
 
     def root(self) -> Nodes: ...
