@@ -35,7 +35,8 @@ def start() -> None:
     """Hard EM, with and without side constraints."""
     from certmix.local.hard_em import hard_em
 
-    for constraints in ([], _tied()):
+    sizes = [MinimumSize(8), MaximumSize(12)]  # alone they are a flow
+    for constraints in ([], sizes, _tied()):
         hard_em(reduce(_problem(k=3, constraints=constraints)), restarts=4)
 
 
