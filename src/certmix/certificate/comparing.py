@@ -67,9 +67,10 @@ def _covariance(precision: Any) -> str:
     if len(precision) > 1:
         return "a covariance for each component"
     (matrix,) = precision
-    first = matrix[0][0]
-    plain = all(x == (first if i == j else 0.0) for i, row in enumerate(matrix) for j, x in enumerate(row))
-    return f"variance {1.0 / first:.6g}" if plain else "the covariance"
+    if isinstance(matrix[0], list):
+        matrix = [row[i] if not any(row[:i] + row[i + 1 :]) else None for i, row in enumerate(matrix)]
+    plain = all(x is not None and x == matrix[0] for x in matrix)  # a diagonal of equal numbers
+    return f"variance {1.0 / matrix[0]:.6g}" if plain else "the covariance"
 
 
 def _some(values: Any) -> str:
