@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from mutant_table import MUTANTS, Mutant
+from checker_mutants import CHECKER
+from mutant_table import MUTANTS as SEARCH
+from mutant_table import Mutant
 from planting import PACKAGE, trial
 
+MUTANTS = (*SEARCH, *CHECKER)
 FAST = [m for m in MUTANTS if m.fast]
 SLOW = [m for m in MUTANTS if not m.fast]
 CHECKS = sorted({(m.noticed_by, m.compiled) for m in MUTANTS})

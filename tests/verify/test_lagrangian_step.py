@@ -172,3 +172,15 @@ def test_overflow_proves_nothing() -> None:
     with np.errstate(all="ignore"):
         found = pricing.bounds(pricing.lo[None], pricing.hi[None], np.array([2]), np.array([8]))
     assert found[0] == -math.inf
+
+
+def test_the_sum_over_coordinates_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With two groups in a hundred dimensions the values of a hundred coordinates are added up."""
+    from certmix.verify import lagrangian as module
+
+    asked: list[float] = []
+    monkeypatch.setattr(module, "gamma", lambda n, own=module.gamma: asked.append(n) or own(n))
+    root = rooted(Problem(np.random.default_rng(0).normal(size=(2, 100)), 1, variance=1.0))
+    pricing = Pricing(root, Domain.of(root), 0, np.zeros(root.N), np.zeros((0, 2), dtype=np.int64))
+    pricing.bounds(pricing.lo[None], pricing.hi[None], np.array([1]), np.array([2]))
+    assert max(asked) >= root.N + root.d + 32

@@ -1,0 +1,67 @@
+"""Bugs to plant in the checker, spread over all of its modules; the tests of ``tests/verify`` have to notice."""
+
+from __future__ import annotations
+
+from mutant_table import Mutant
+
+EXHAUSTIVE = ("tests/verify/test_exhaustive_steps.py",)
+LAGRANGIAN = ("tests/verify/test_lagrangian_step.py",)
+SEMIDEFINITE = ("tests/verify/test_semidefinite_step.py",)
+ROOT = ("tests/verify/test_root.py",)
+TREE = ("tests/verify/test_tree.py",)
+ROUNDING = ("tests/verify/test_checker_rounding.py",)
+INCUMBENT = ("tests/verify/test_incumbent.py",)
+INFEASIBLE = ("tests/verify/test_infeasible.py",)
+HOSTILE = ("tests/verify/test_hostile_statements.py",)
+BOMBS = ("tests/verify/test_bombs.py",)
+COMPARING = ("tests/certificate/test_comparing.py",)
+
+
+def planted(
+    name: str, says: str, file: str, old: str, new: str, by: tuple[str, ...], fast: bool = False
+) -> Mutant:
+    return Mutant(f"checker: {name}", says, f"verify/{file}", old, new, by, fast)
+
+
+CHECKER = (
+    planted("any version", "A certificate of any version is read.", "check.py",
+            "type(version) is not int or version != VERSION", "False", INFEASIBLE, True),
+    planted("statement not covered", "The digest of the statement is not compared.", "check.py",
+            'if digests.get("statement") != statement.digest(document["statement"]):', "if False:", COMPARING),
+    planted("bound above its clustering", "A bound above the value of its own clustering is accepted.", "check.py",
+            "if bound > max(most, objective):", "if False:", HOSTILE, True),
+    planted("loose lists", "Whatever can be gone through is a list.", "statement.py",
+            "if not isinstance(value, list):", "if False:", COMPARING),
+    planted("no limit", "Arrays of any size are made.", "evidence.py",
+            "if math.prod(map(int, shape)) * each > MOST_BYTES:", "if False:", BOMBS),
+    planted("numbers out of range", "Whole numbers of an array may be anything.", "evidence.py",
+            "if ((array < low) | (array > high)).any():", "if False:", TREE),
+    planted("prior not proved", "A prior need not be positive semidefinite.", "root.py",
+            "if not proved_semidefinite(prior):", "if False:", HOSTILE, True),
+    planted("classes without labels", "Components with known labels are exchangeable.", "root.py",
+            "labels = frozenset(i for i, c in s.labels.tolist() if c == k)", "labels = frozenset()", ROOT),
+    planted("residual not exact", "A residual forgets its scale.", "rounding.py",
+            "low = min(em, 2 * ef + eg)", "low = em", ROUNDING, True),
+    planted("sizes one too large", "What is left for a component is one too small.", "domain.py",
+            "self.high = np.minimum(high, root.n - (low.sum() - low))",
+            "self.high = np.minimum(high, root.n - 1 - (low.sum() - low))", TREE),
+    planted("a missing side", "One side of a decision may be missing.", "tree.py",
+            "if decide(domain, root, other, args[one].tolist()).propagate(root):", "if False:", TREE, True),
+    planted("not the first", "Any of several exchangeable components may be named.", "tree.py",
+            "if kind in (IN, FIRST_AT_MOST) and k != alike[0]:", "if False:", TREE, True),
+    planted("a lost size", "The other side of a size decision begins one later.", "tree.py",
+            "np.maximum(child.low[which], second + 1)", "np.maximum(child.low[which], second + 2)", TREE),
+    planted("enumeration without counts", "Clusterings that break a count are left in, or good ones out.",
+            "enumeration.py", "good &= (found >= low) & (found <= high)", "good &= found <= high - 1", EXHAUSTIVE),
+    planted("enumeration of too few", "The last clustering of every batch is left out.", "enumeration.py",
+            "number = np.arange(first, min(first + batch, int(total)))",
+            "number = np.arange(first, min(first + batch, int(total)) - 1)", EXHAUSTIVE, True),
+    planted("shortest path of the wrong size", "A cluster in one dimension may have any size.", "dynamic.py",
+            "size = j - np.arange(j + 1)", "size = np.maximum(j - 1 - np.arange(j + 1), 0)", EXHAUSTIVE, True),
+    planted("price without its share", "A group's whole quadratic stands for min(0, q).", "lagrangian.py",
+            "(second - s) / (t - s) * (1 - 8 * UNIT)", "1.0", LAGRANGIAN),
+    planted("far for near", "The farthest corner stands for the nearest.", "lagrangian.py",
+            "s = near + base - outward * (near + size)", "s = far + base - outward * (near + size)", LAGRANGIAN),
+    planted("sum over coordinates", "The rounding of the sum over coordinates is not charged.", "lagrangian.py",
+            "gamma(len(w) + x.shape[1] + 32)", "gamma(len(w) + 32)", LAGRANGIAN, True),
+)  # fmt: skip
