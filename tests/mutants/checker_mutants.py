@@ -14,6 +14,7 @@ INCUMBENT = ("tests/verify/test_incumbent.py",)
 INFEASIBLE = ("tests/verify/test_infeasible.py",)
 HOSTILE = ("tests/verify/test_hostile_statements.py",)
 BOMBS = ("tests/verify/test_bombs.py",)
+CONCLUSIONS = ("tests/verify/test_conclusions.py",)
 COMPARING = ("tests/certificate/test_comparing.py",)
 
 
@@ -42,9 +43,13 @@ CHECKER = (
             "labels = frozenset(i for i, c in s.labels.tolist() if c == k)", "labels = frozenset()", ROOT),
     planted("residual not exact", "A residual forgets its scale.", "rounding.py",
             "low = min(em, 2 * ef + eg)", "low = em", ROUNDING, True),
+    planted("conflicts with the undecided", "A conflict takes candidates from an undecided group.", "domain.py",
+            "inside = self.inside()\n        if self.apart", "inside = self.allowed\n        if self.apart", CONCLUSIONS, True),
     planted("sizes one too large", "What is left for a component is one too small.", "domain.py",
             "self.high = np.minimum(high, root.n - (low.sum() - low))",
             "self.high = np.minimum(high, root.n - 1 - (low.sum() - low))", TREE),
+    planted("counts one too early", "A count is full one group too early.", "domain.py",
+            "(least + coefficient > high)", "(least + coefficient >= high)", CONCLUSIONS, True),
     planted("a missing side", "One side of a decision may be missing.", "tree.py",
             "if decide(domain, root, other, args[one].tolist()).propagate(root):", "if False:", TREE, True),
     planted("not the first", "Any of several exchangeable components may be named.", "tree.py",
@@ -64,4 +69,12 @@ CHECKER = (
             "s = near + base - outward * (near + size)", "s = far + base - outward * (near + size)", LAGRANGIAN),
     planted("sum over coordinates", "The rounding of the sum over coordinates is not charged.", "lagrangian.py",
             "gamma(len(w) + x.shape[1] + 32)", "gamma(len(w) + 32)", LAGRANGIAN, True),
+    planted("a tree that ends early", "A pricing tree may end before its leaves.", "lagrangian.py",
+            "if position != len(axis) or used != len(cut):", "if False:", LAGRANGIAN),
+    planted("level taken on trust", "The level of a block is the one that the file claims.", "blocks.py",
+            "return block.level - 1.01 * (lost", "return block.level + 1e-3 - 0.0 * (lost", SEMIDEFINITE),
+    planted("N negative", "N may be negative where points can be together.", "semidefinite.py",
+            "if (N < 0.0)[~pool.apart].any():", "if False:", SEMIDEFINITE),
+    planted("exclusions without proof", "What a step excludes is not looked at.", "semidefinite.py",
+            "_check_exclusions(step, p, price, live, target)\n        domain", "pass\n        domain", SEMIDEFINITE),
 )  # fmt: skip
