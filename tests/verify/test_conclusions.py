@@ -18,7 +18,7 @@ from random_instances import random_problem
 
 @pytest.mark.parametrize("seed", range(60))
 def test_conclusions_keep_every_clustering_that_obeys_the_rules(seed: int) -> None:
-    """With any decisions beside the problem's own rules, what the domain allows has every clustering that obeys them."""
+    """With any decisions beside the problem's own rules, no clustering that obeys them is lost."""
     rng = np.random.default_rng(seed)
     root = rooted(random_problem(rng, max_samples=6))
     domain = Domain.of(root)
