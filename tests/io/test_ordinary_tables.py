@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from certmix.errors import InputError
-from certmix.io.naming import headed_like_a_name
+from certmix.io.headings import headed_like_a_name
 from certmix.io.tables import read_table
 from certmix.io.text import Style
 
@@ -41,6 +41,15 @@ def test_turned_table_with_numbers_for_names(csv):
     assert table.columns == ("ESR1", "GATA3", "KRT5")
     np.testing.assert_array_equal(table.values, [[1, 4, 0], [2, 5, 1], [3, 7, 1]])
     assert said(table, "first row names the samples")
+
+
+def test_a_row_that_begins_with_a_heading_is_a_header(csv):
+    """After gene come names of columns, although they are numbers, and --transpose is suggested; S1 begins a sample."""
+    table = read_table(csv("gene,1000,1001,1002\nESR1,1,2,3\nGATA3,4,5,7\nKRT5,0,1,1\n"))
+    assert table.names == ("ESR1", "GATA3", "KRT5")
+    assert table.columns == ("1000", "1001", "1002")
+    assert any("--transpose" in text for text in (*table.notes, *table.warnings))
+    assert read_table(csv("S1,10,20\nS2,11,25\n")).names == ("S1", "S2")
 
 
 def test_turned_table_of_numbers_only(csv):

@@ -15,6 +15,7 @@ import numpy as np
 
 from certmix.errors import InputError
 from certmix.io.files import Source
+from certmix.io.headings import headed_like_a_name
 from certmix.io.text import _MISSING, Style, decode, is_missing, is_number, separator, split_rows
 
 # Below so many signs the strict reader is as fast as importing pandas is.
@@ -59,8 +60,12 @@ def read_sheet(
 
 
 def looks_like_data(row: list[str], decimal: str = ".") -> bool:
-    """Whether a first row is data: numbers (the first cell aside) that do not just count the columns."""
-    rest = row[1:] if len(row) > 1 and row[0].strip() and not is_number(row[0], decimal) else row
+    """Whether a first row is data: numbers (a name may come first) that do not just count the columns."""
+    rest = row
+    if len(row) > 1 and not is_number(row[0], decimal):
+        if headed_like_a_name(row[0]):  # "gene,1000,1001": the names of samples can be numbers
+            return False
+        rest = row[1:]
     if not all(is_number(cell, decimal) for cell in rest):
         return False
     counting = [str(j) for j in range(len(rest))]

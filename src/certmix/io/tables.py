@@ -13,8 +13,9 @@ import numpy as np
 from certmix.errors import InputError
 from certmix.io.cells import Numbers, as_numbers, known, some
 from certmix.io.grid import Grid, read_grid
+from certmix.io.headings import headed_like_a_code, headed_like_a_gene
 from certmix.io.missing import treat
-from certmix.io.naming import find_names, headed_like_a_code, headed_like_a_gene, sample_names
+from certmix.io.naming import find_names, sample_names
 from certmix.io.sheet import LARGE
 from certmix.io.text import Style, is_missing, number_hint
 from certmix.io.transform import Transform, fit_transform
