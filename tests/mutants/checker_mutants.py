@@ -14,6 +14,7 @@ INCUMBENT = ("tests/verify/test_incumbent.py",)
 INFEASIBLE = ("tests/verify/test_infeasible.py",)
 HOSTILE = ("tests/verify/test_hostile_statements.py",)
 BOMBS = ("tests/verify/test_bombs.py",)
+EXACT = ("tests/nasty/test_exact_root.py",)
 CONCLUSIONS = ("tests/verify/test_conclusions.py",)
 COMPARING = ("tests/certificate/test_comparing.py",)
 
@@ -31,6 +32,22 @@ CHECKER = (
             'if digests.get("statement") != statement.digest(document["statement"]):', "if False:", COMPARING),
     planted("bound above its clustering", "A bound above the value of its own clustering is accepted.", "check.py",
             "if bound > max(most, objective):", "if False:", HOSTILE, True),
+    planted("numbers prove infeasibility", "Numbers may decide in a proof of infeasibility.", "check.py",
+            "for kind in COMBINATORIAL}", "for kind in STEPS}", INFEASIBLE, True),
+    planted("sizes not checked", "The clustering may break a size limit.", "incumbent.py",
+            "((sizes < low) | (sizes > high)).any()", "False", INCUMBENT),
+    planted("must-links not checked", "The clustering may break a must-link.", "incumbent.py",
+            "(labels[a] != labels[b]).any()", "False", INCUMBENT),
+    planted("cannot-links not checked", "The clustering may break a cannot-link.", "incumbent.py",
+            "(labels[c] == labels[d]).any()", "False", INCUMBENT),
+    planted("implications not checked", "The clustering may break an implication.", "incumbent.py",
+            "(((k < 0) | (labels[i] == k)) & (labels[i] != labels[j])).any()", "False", INCUMBENT),
+    planted("general implications not checked", "An implication for every component is none.", "incumbent.py",
+            "((k < 0) | (labels[i] == k))", "(labels[i] == k)", INCUMBENT),
+    planted("known labels not checked", "The clustering may break a known label.", "incumbent.py",
+            "(labels[known] != component).any()", "False", INCUMBENT, True),
+    planted("counts not checked", "The clustering may break a count.", "incumbent.py",
+            "not least <= np.count_nonzero(labels[samples] == k) <= most", "False", INCUMBENT),
     planted("loose lists", "Whatever can be gone through is a list.", "statement.py",
             "if not isinstance(value, list):", "if False:", COMPARING),
     planted("no limit", "Arrays of any size are made.", "evidence.py",
@@ -39,6 +56,22 @@ CHECKER = (
             "if ((array < low) | (array > high)).any():", "if False:", TREE),
     planted("prior not proved", "A prior need not be positive semidefinite.", "coordinates.py",
             "if not proved_semidefinite(prior):", "if False:", HOSTILE, True),
+    planted("factor taken as exact", "The residual of a factorisation is taken as zero.", "coordinates.py",
+            "e = residual(matrix, a, g)", "e = 0.0 * residual(matrix, a, g)", EXACT, True),
+    planted("no ratio", "A'A is taken to be below the precision.", "coordinates.py",
+            "    return a, g, r\n", "    return a, g, 0.0\n", EXACT),
+    planted("prior's axes taken as exact", "What is lost on the way to the prior's axes is not taken off.",
+            "coordinates.py", "g = (g - _disagreement(a, prior, g)) * (1 - 4 * UNIT)", "g = g * 1.0", EXACT),
+    planted("inner products without loss", "Points from inner products are taken as exact.", "coordinates.py",
+            "return x, 1.01 * 0.5 * math.sqrt(n) * away + TINY", "return x, 0.0", EXACT),
+    planted("no error", "What rounding does to the coordinates and tables is not accounted for.", "root.py",
+            "return 1.01 * (error + slip)", "return 0.0", EXACT, True),
+    planted("no error of the quadratics", "Only the rounding of the tables is accounted for.", "root.py",
+            "return 1.01 * (error + slip)", "return 1.01 * slip", EXACT),
+    planted("no error of the tables", "Only the rounding of the quadratics is accounted for.", "root.py",
+            "return 1.01 * (error + slip)", "return 1.01 * error", EXACT),
+    planted("coordinates not rounded", "The rounding of points is not accounted for.", "root.py",
+            "math.sqrt(2 * quadratic) * step + 0.5 * step**2", "0.0 * step", EXACT),
     planted("classes without labels", "Components with known labels are exchangeable.", "root.py",
             "labels = frozenset(i for i, c in s.labels.tolist() if c == k)", "labels = frozenset()", ROOT),
     planted("residual not exact", "A residual forgets its scale.", "rounding.py",

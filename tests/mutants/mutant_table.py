@@ -15,6 +15,7 @@ CELLS = ("tests/kernels/test_cell_pricing.py",)
 CLUMPS = ("tests/kernels/test_cell_clumps.py",)
 FIRST = ("first bound",)
 STOPPING = ("tests/test_stopping.py",)
+LOOP = ("tests/search/test_search_loop.py",)
 ACCOUNT = ("tests/search/test_account.py",)
 NODES = ("tests/kernels/test_interval.py",)
 INCUMBENT = ("tests/verify/test_incumbent.py",)
@@ -302,9 +303,19 @@ MUTANTS = (
         "more than the cutoff proved",
         "A leaf that was compared with the cutoff counts with whatever bound it claims.",
         "search/loop.py",
-        "self._close(explored.nodes.bound[~still].clip(max=cutoff))",
+        "self._close(explored.nodes.bound[~still].clip(max=against))",
         "self._close(explored.nodes.bound[~still])",
-        INTERVAL,
+        LOOP,
+        fast=True,
+    ),
+    Mutant(
+        "compared with the cutoff, closed at the incumbent",
+        "Nodes are narrowed against the cutoff, but what was cut away counts with the incumbent's value.",
+        "search/loop.py",
+        "explored = self.bound.explore(nodes, against)",
+        "explored = self.bound.explore(nodes, cutoff)",
+        LOOP,
+        fast=True,
     ),
     Mutant(
         "worst node as the bound",

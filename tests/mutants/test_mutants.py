@@ -32,6 +32,13 @@ def test_names_are_different() -> None:
     assert len({m.name for m in MUTANTS}) == len(MUTANTS)
 
 
+def test_the_documentation_counts_them() -> None:
+    """docs/trust.md says how many there are."""
+    text = (PACKAGE.parents[1] / "docs" / "trust.md").read_text(encoding="utf-8")
+    assert f"A kept list of {len(SEARCH)} bugs" in text
+    assert f"has {len(CHECKER)} bugs for the checker" in text
+
+
 @pytest.mark.parametrize("mutant", **by_name(FAST))
 def test_a_planted_bug_is_noticed(mutant: Mutant, tmp_path: Path) -> None:
     """Nobody can plant one of these without a check failing."""

@@ -32,8 +32,10 @@ class KnownTree:
         seed: int = 0,
         offers: bool = True,
         contracts: bool = False,
+        reaches: bool = True,
     ) -> None:
         self.problem = problem
+        self.reaches = reaches
         self.n, self.K = problem.n_samples, problem.n_components
         self.offers = offers
         self.contracts = contracts
@@ -54,8 +56,6 @@ class KnownTree:
         where = labels + (0,) * (self.n - len(labels))
         lost = sum(self.loss[(t, *where[:t], *(0,) * (self.n - t))] for t in range(len(labels), self.n))
         return below - lost
-
-    reaches = True
 
     def root(self) -> Nodes:
         return Nodes({"bound": np.array([-math.inf]), "labels": np.zeros((1, self.n), dtype=np.int64)})
@@ -128,6 +128,21 @@ def test_pruned_leaves_stay_in_the_account(seed: int, contracts: bool) -> None:
     ledger, options = start(problem, gap=0.5)
     poor = np.argwhere(tree.truth == values[len(values) // 2])[0]
     ledger.offer(poor, "start")
+    search(tree, ledger, options)
+    assert ledger.closed
+    assert ledger.bound <= tree.optimum
+
+
+@pytest.mark.parametrize("reaches", [False, True])
+@pytest.mark.parametrize("difference", [1e-7, 1e-6, 1e-5])
+def test_a_leaf_proves_no_more_than_it_was_compared_with(difference: float, reaches: bool) -> None:
+    """The optimum lies between the cutoff and an incumbent that is within the gap of it: it may go unseen, but no bound
+    is above it. Bounds that are not worked on until they reach the cutoff are compared with the incumbent."""
+    problem = Problem(np.array([-2.0 - difference, 0.0, 2.0]), 2, variance=1.0)
+    tree = KnownTree(problem, weakness=0.0, contracts=True, reaches=reaches)
+    ledger, options = start(problem, gap=6 * difference)
+    ledger.offer(np.array([0, 0, 1]), "start")
+    assert ledger.cutoff < tree.optimum < ledger.upper
     search(tree, ledger, options)
     assert ledger.closed
     assert ledger.bound <= tree.optimum

@@ -11,22 +11,44 @@ import pytest
 
 import certmix
 from certmix.certificate.statement import state
-from certmix.problem import DirichletPrior, GaussianPrior, Problem
+from certmix.problem import (
+    CannotLink,
+    Covering,
+    DirichletPrior,
+    GaussianPrior,
+    Implication,
+    Label,
+    MaximumSize,
+    MinimumSize,
+    MustLink,
+    Packing,
+    Partitioning,
+    Problem,
+)
+from certmix.problem.constraints import Constraint
 from certmix.verify import incumbent, statement
 from certmix.verify.check import Verdict, check
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.statement import data_digest, digest
 
 
-def forged(problem: Problem, labels: Any, means: Any, weights: Any, objective: float) -> Verdict:
-    """What the checker says of a clustering with these parameters, called optimal."""
-    entry = state(problem)
+def forged(
+    problem: Problem,
+    labels: Any,
+    means: Any,
+    weights: Any,
+    objective: float,
+    slack: float = 0.0,
+    **said: Any,
+) -> Verdict:
+    """What the checker says of a clustering with these parameters, called optimal to the slack."""
+    entry = {**state(problem), **said}
     document = {
         "format": "certmix-certificate",
         "version": 3,
         "claim": "bound",
         "objective": objective,
-        "bound": objective,
+        "bound": objective - slack,
         "component_names": list(problem.component_names),
         "digests": {"statement": digest(entry), "data": data_digest(problem.data)},
         "steps": [{"node": 0, "kind": "enumerate"}],
@@ -175,3 +197,57 @@ def test_a_power_that_nearly_cancels_is_not_rounded_twice() -> None:
     exact = -alpha * math.log(weights[0]) - 5.0 * math.log(weights[1])
     assert abs(v - exact) <= error
     assert abs(v - exact) < 1e-25
+
+
+CLUMPS = Problem(
+    [[0.0], [0.1], [0.3], [8.0], [8.2], [8.3], [8.7]], 2, variance=1.0, constraints=[Label(0, 0)]
+)
+
+
+def broken(problem: Problem, **said: Any) -> str:
+    """What the checker says of the clustering that is best without a rule, under that rule.
+
+    It is cheaper than any clustering that keeps the rule, so but for the rule its proof stands.
+    """
+    labels = np.array([0, 0, 0, 1, 1, 1, 1])
+    best = CLUMPS.objective.best(labels)
+    assert forged(CLUMPS, labels, best.means, best.weights, best.value, 1e-9).verified
+    found = forged(problem, labels, best.means, best.weights, best.value, 1e-9, **said)
+    assert not found.verified
+    return found.sentence
+
+
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        (MustLink(2, 3), "a must-link"),
+        (CannotLink(0, 1), "a cannot-link"),
+        (Implication(2, 3, 0), "an implication"),
+        (Label(6, 0), "a known label"),
+        (Packing([0, 1, 2], 0, 2), "a count"),
+        (Covering([1, 4, 5], 1, 3), "a count"),
+        (Partitioning([0, 1, 3], 0, 1), "a count"),
+        (MinimumSize(4, 0), "a size limit"),
+        (MaximumSize(3, 1), "a size limit"),
+    ],
+    ids=lambda case: case.kind if isinstance(case, Constraint) else "",
+)
+def test_a_clustering_that_breaks_one_rule_is_rejected(rule: Constraint, why: str) -> None:
+    """Whichever rule it is, and for that reason."""
+    under = CLUMPS.replace(constraints=[*CLUMPS.constraints, rule])
+    assert f"the clustering violates {why}" in broken(under)
+
+
+def test_an_implication_for_every_component_is_a_rule() -> None:
+    """A statement may have it, although ours write a must-link."""
+    assert "the clustering violates an implication" in broken(CLUMPS, implications=[[2, 3, -1]])
+    assert "the clustering violates an implication" in broken(CLUMPS, implications=[[3, 2, -1]])
+
+
+def test_an_empty_component_is_a_size() -> None:
+    """Where no component may be empty, a clustering without one is rejected."""
+    data = np.array([[0.0], [1.0], [2.0]])
+    labels, means, weights = [0, 0, 0], [1.0, 0.0], [1.0, 0.0]
+    assert forged(Problem(data, 2, allow_empty=True), labels, means, weights, 1.0, 1e-9).verified
+    found = forged(Problem(data, 2), labels, means, weights, 1.0, 1e-9)
+    assert "the clustering violates a size limit" in found.sentence

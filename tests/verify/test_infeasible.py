@@ -102,6 +102,24 @@ def test_an_infinite_objective_is_not_infeasible() -> None:
     assert not verdict(problem, [], [(0, "enumerate")]).verified
 
 
+@pytest.mark.parametrize("kind", ["dynamic", "lagrangian", "semidefinite"])
+def test_no_number_decides_about_feasibility(kind: str) -> None:
+    """One sample, two components that may be empty: one always is, at an infinite price, which a shortest path finds.
+
+    Weights are tied to shares, and a Dirichlet prior gives the empty component's weight of zero a power.
+    """
+    problem = Problem(
+        np.zeros((1, 1)), 2, estimators=["weights"], prior=[certmix.DirichletPrior(2.0)], allow_empty=True
+    )
+    assert is_feasible(problem, np.array([0]))
+    document, arrays = claim(problem)
+    document["steps"] = [{"node": 0, "kind": kind, "arrays": "0/"}]
+    arrays |= {"0/multipliers": np.zeros(1), "0/axis/0": np.array([-1]), "0/cut/0": np.zeros(0, dtype=int)}
+    found = check(document, arrays, problem.data)
+    assert not found.verified
+    assert f"there is no kind of step {kind!r}" in found.sentence
+
+
 def test_random_problems_are_called_infeasible_when_they_are() -> None:
     """Enumeration and the claim agree, whatever the constraints."""
     use = EVERY_FEATURE - {Feature.MEAN_BOX}
