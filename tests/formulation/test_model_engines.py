@@ -51,10 +51,11 @@ def check(problem: Problem, truth: Truth, result: Result, gap: float) -> None:
 @pytest.mark.parametrize("name", ["minlp", "miqp"])
 def test_small_random_problems_against_enumeration(name: str) -> None:
     """Under every option no bound exceeds the optimum, and most runs close their gap."""
+    few = {"breakpoints": 6} if name == "miqp" else {}
     closed = 0
     for number in range(16):
         problem = random_problem(np.random.default_rng([number, 31]), max_samples=5)
-        result = solve(problem, name, gap=1e-4, time_limit=5, threads=1, restarts=1, breakpoints=6)
+        result = solve(problem, name, gap=1e-4, time_limit=5, threads=1, restarts=1, **few)
         check(problem, find_truth(problem), result, 1e-4)
         closed += result.status in (Status.OPTIMAL, Status.INFEASIBLE)
     assert closed >= 14
@@ -163,7 +164,7 @@ def test_trace_on_the_papers_instance(name: str) -> None:
     result = solve(problem, name, time_limit=4, threads=1, warm_start=False, restarts=1)
     bounds = [point.bound for point in result.trace]
     incumbents = [point.incumbent for point in result.trace]
-    assert len(set(bounds)) > 1
+    assert math.isfinite(bounds[0])  # a first bound before the solver has one
     assert bounds == sorted(bounds)
     assert incumbents == sorted(incumbents, reverse=True)
     assert result.lower_bound <= IRIS45 + 1e-6
@@ -297,8 +298,8 @@ def test_asking_for_a_solver_that_is_not_there(
     assert run(["solve", "iris1d:n=9", "--engine", "miqp", "--solver", solver]) == 2
     told = capsys.readouterr()
     assert told.out == ""
-    assert len(told.err.strip().splitlines()) == 1
-    assert f"the solver {solver} needs the Python package {package}" in told.err
+    (error,) = [line for line in told.err.splitlines() if not line.startswith("note: ")]
+    assert f"the solver {solver} needs the Python package {package}" in error
     assert "pip install" in told.err
 
 
@@ -311,8 +312,9 @@ def test_other_solvers_where_they_are_installed(name: str, solver: str) -> None:
     except UnsupportedError as error:
         pytest.skip(str(error))
     problem = Problem(np.array([0.0, 0.3, 4.0, 4.4]), 2, constraints=[CannotLink(0, 3)])
+    few = {"breakpoints": 3} if name == "miqp" else {}
     try:
-        result = solve(problem, name, solver=solver, gap=1e-5, breakpoints=3, threads=1)
+        result = solve(problem, name, solver=solver, gap=1e-5, threads=1, **few)
     except UnsupportedError as error:
         if "licen" not in str(error):
             raise

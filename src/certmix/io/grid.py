@@ -90,9 +90,12 @@ def read_grid(
     if not transpose:
         return _upright(source, read_sheet(source, style, header=header, keep=keep, large=large), style)
     sheet = read_sheet(source, style, header=header is not False, large=large)
-    if any(isinstance(c, np.ndarray) for c in sheet.columns) and not all(
-        isinstance(c, np.ndarray) for c in sheet.columns[1:]
-    ):  # a row of texts: its cells have to stay as they are written
+    body = sheet.columns if sheet.head is None else sheet.columns[1:]
+    read, whole = (
+        any(isinstance(c, np.ndarray) for c in sheet.columns),
+        all(isinstance(c, np.ndarray) for c in body),
+    )
+    if read and not whole:  # a row of texts: its cells have to stay as they are written
         sheet = read_sheet(source, style, header=header is not False, large=sys.maxsize)
     return _turned(source, sheet, style)
 
