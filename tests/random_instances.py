@@ -39,6 +39,7 @@ def random_problem(
     max_components: int = 3,
     features: Iterable[Feature] | None = None,
     dimension: int | None = None,
+    wide: float = 0.0,
 ) -> Problem:
     """A random problem, possibly infeasible.
 
@@ -50,14 +51,19 @@ def random_problem(
         Draw only from what an engine honours; every feature by default.
     dimension : int, optional
         Number of columns; 1 to 3 at random by default.
+    wide : float
+        Share of problems whose samples need fewer coordinates than there are columns (:meth:`_Draw.widen`). A
+        generator of their own decides, so that all other problems are those of ``wide = 0``.
     """
-    return _Draw(rng, EVERY_FEATURE if features is None else frozenset(features)).problem(
-        max_samples, max_components, dimension
-    )
+    draw = _Draw(rng, EVERY_FEATURE if features is None else frozenset(features))
+    draw.wide = wide > 0 and bool(rng.spawn(1)[0].random() < wide)
+    return draw.problem(max_samples, max_components, dimension)
 
 
 class _Draw:
     """One draw: the generator, what may be used, and what has been decided so far."""
+
+    wide = False
 
     def __init__(self, rng: np.random.Generator, features: frozenset[Feature]) -> None:
         self.rng = rng
@@ -78,6 +84,9 @@ class _Draw:
             rng.integers(1, 4) if self.chance(0.08) else rng.integers(min(3, max_samples), max_samples + 1)
         )
         self.n = min(self.n, max_samples)
+        if self.wide:
+            self.n = int(rng.integers(min(6, max_samples), min(9, max_samples) + 1))
+            self.d = int(rng.integers(8, 31) if self.chance(0.7) else rng.integers(2, 8))
         self.allow_empty = self.wants(Feature.ALLOW_EMPTY, 0.2)
         self.K = int(
             rng.integers(1, (max_components if self.allow_empty else min(max_components, self.n)) + 1)
@@ -120,12 +129,29 @@ class _Draw:
             "exponential": lambda: rng.exponential(size=(n, d)) ** 2,
         }
         y = kinds[rng.choice(list(kinds))]()
+        y = self.widen(y) if self.wide else y
         y = y * rng.choice([1.0, 1.0, 1.0, 1e-3, 50.0])
         y = y + rng.choice([0.0, 0.0, 0.0, 10.0, -1e3, 1e5])
-        if n > 1:  # a constant column is an error
+        if n > 1 and not self.wide:
             constant = np.ptp(y, axis=0) == 0
             y[0, constant] += 1.0
         return y, planted
+
+    def widen(self, y: np.ndarray) -> np.ndarray:
+        """As they are, if there are as many columns; or near a line or a plane; or with constant columns or copies."""
+        rng, (n, d) = self.rng, y.shape
+        kinds = ("line", "plane", "nearly a plane", "constant columns", "copies")
+        kind = rng.choice(("any", *kinds) if d >= n else kinds, p=(0.5, *[0.1] * 5) if d >= n else None)
+        if kind == "constant columns":
+            return np.where(rng.random(d) < rng.uniform(0.2, 1.0), y[0], y)
+        if kind == "copies":
+            return y[:, rng.integers(0, max(1, d // 2), d)]
+        if kind != "any":
+            rank = 1 if kind == "line" else 2
+            y = y[:, :rank] @ rng.normal(size=(rank, d))
+        if kind == "nearly a plane":  # about as far from it as decides whether a direction counts
+            y = y + 10.0 ** rng.uniform(-9, -3) * rng.normal(size=(n, d))
+        return y
 
     def surjection(self) -> np.ndarray:
         """Random labels that use every component where there are samples enough."""

@@ -46,6 +46,8 @@ __all__ = [  # what tests of single engines take from here
 SILENCE = 600.0
 """Seconds without any answer from any process after which the program says that something hangs."""
 
+WIDE = 1 / 7
+
 
 @dataclass
 class Report:
@@ -61,11 +63,11 @@ class Report:
 
 
 def draw(seed: int) -> Problem:
-    """The problem of a seed. Every tenth is a little larger."""
+    """The problem of a seed. Every tenth is a little larger; one of seven has more features than its samples need."""
     rng = np.random.default_rng([seed, 20])
     if seed % 10 == 9:
-        return random_problem(rng, max_samples=12, max_components=2)
-    return random_problem(rng, max_samples=9, max_components=4 if seed % 10 == 8 else 3)
+        return random_problem(rng, max_samples=12, max_components=2, wide=WIDE)
+    return random_problem(rng, max_samples=9, max_components=4 if seed % 10 == 8 else 3, wide=WIDE)
 
 
 def examine(seed: int, seconds: float = 10.0, only: Iterable[str] | None = None) -> Report:
@@ -113,6 +115,8 @@ def covered(problem: Problem, truth: Truth) -> list[str]:
     nasty = {
         "duplicate samples": np.any(away == 0),
         "ties (equal distances)": len(np.unique(apart)) < len(apart),
+        "more features than the samples need": np.linalg.matrix_rank(y - y[0], 1e-6 * np.ptp(y))
+        < problem.n_features,
         "far from the origin": np.abs(y.mean(axis=0)).max() > 100 * np.ptp(y, axis=0).max(),
         "a singleton in the optimum": sizes is not None and np.any(sizes == 1),
         "an empty component in the optimum": sizes is not None and np.any(sizes == 0),

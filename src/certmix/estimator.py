@@ -15,7 +15,7 @@ from certmix.errors import CertmixError, InfeasibleError
 from certmix.mixture import log_joint, probabilities
 from certmix.options import checked_engine_options
 from certmix.problem import Problem
-from certmix.problem.matrix import refuse_kinds
+from certmix.problem.measurements import refuse_kinds
 from certmix.result import Result
 from certmix.solving import solve
 from certmix.status import Status, Termination

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from certmix.problem.matrices import Matrices
+from certmix.problem.symmetric_matrices import Matrices
 
 
 def log_joint(data: np.ndarray, means: np.ndarray, weights: np.ndarray, precision: np.ndarray) -> np.ndarray:

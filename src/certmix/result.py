@@ -14,7 +14,7 @@ from certmix.hints import did_you_mean
 from certmix.ledger import Ledger, TracePoint
 from certmix.mixture import log_joint, probabilities
 from certmix.problem import Point, Problem, interchangeable, satisfaction_table
-from certmix.problem.matrix import matrix
+from certmix.problem.measurements import measurements
 from certmix.problem.satisfaction import Satisfaction
 from certmix.status import Status, Termination, Tolerances, decide
 
@@ -204,7 +204,7 @@ class Result:
                     f"the samples have no column {missing[0]!r}{did_you_mean(missing[0], known)}"
                 )
             rows = rows[list(columns)]
-        data = matrix(rows, columns)
+        data = measurements(rows, columns)
         if data.shape[1] != len(columns):
             raise InputError(f"the samples have {data.shape[1]} features where {len(columns)} are expected")
         if self.transform is not None:

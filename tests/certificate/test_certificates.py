@@ -15,9 +15,10 @@ from certmix.certificate import Certificate, lagrangian, prove
 from certmix.certificate.prove import Unproved, make
 from certmix.datasets import load, load_pam50
 from certmix.errors import InfeasibleError, InputError, UnsupportedError
-from certmix.problem import CannotLink, MinimumSize, Problem
+from certmix.problem import CannotLink, GaussianPrior, MinimumSize, Problem
 from certmix.problem.features import EVERY_FEATURE, Feature
 from certmix.status import Status
+from certmix.verify import statement
 from certmix.verify.check import check
 from random_instances import random_problem
 
@@ -49,7 +50,7 @@ def test_small_problems_of_every_kind_are_certified() -> None:
     """A certificate never claims more than the optimum, those that are made are verified, and most can be made."""
     made = feasible = 0
     for seed in range(120):
-        problem = random_problem(np.random.default_rng(seed))
+        problem = random_problem(np.random.default_rng(seed), wide=0.2)
         found = certified(problem)
         if found is None:
             continue
@@ -227,6 +228,18 @@ def test_attested_and_unproved_results_have_no_certificate() -> None:
     attested = replace(certmix.solve(problem), certificate_level="attested by SCIP 10.0")
     with pytest.raises(Unproved, match="attested"):
         make(problem, attested)
+
+
+def test_large_full_matrices_get_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the checker would refuse for its full matrices is not made; that the matrices are large is the reason."""
+    data = shaken(12, 3, 2, 0).data
+    full = Problem(data, 2, precision=np.eye(3) + 0.1)
+    prior = Problem(data, 2, prior=GaussianPrior(0.0, np.eye(3) + 0.1))
+    monkeypatch.setattr(statement, "MOST_FULL", 2)
+    for problem in (full, prior):
+        with pytest.raises(Unproved, match="3 x 3 numbers are too large to check"):
+            make(problem, certmix.solve(problem, "enumerate"))
+    assert certmix.solve(Problem(data, 2), certificate=True).certificate is not None
 
 
 @pytest.mark.slow

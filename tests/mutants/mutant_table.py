@@ -738,6 +738,15 @@ MUTANTS = (
         "free = bool(free)",
         ROTATION,
     ),
+    Mutant(
+        "checker: large residuals without their error",
+        "The residual of a large matrix is taken for exact.",
+        "verify/coordinates.py",
+        "unsure = gamma(2 * d + 16) * (",
+        "unsure = 0.0 * (",
+        ("tests/verify/test_checker_rounding.py",),
+        fast=True,
+    ),
     # -- one dimension -----------------------------------------------------------------------------------------
     Mutant(
         "dynamic programming off by one",

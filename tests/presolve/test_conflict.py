@@ -197,7 +197,7 @@ WORDING: dict[str, tuple[list[Constraint], dict[str, object], str]] = {
         "S1 and S2 must be together (row 1) but may not be (row 2)",
     ),
     "column against cannot-link": (
-        [*same_value(["a", "b", "a"], name="batch"), CannotLink("S1", "S3", source="row 2")],
+        [*same_value(["a", "b", "a", *[None] * 7], name="batch"), CannotLink("S1", "S3", source="row 2")],
         {},
         "S1 and S3 must be together (batch = a) but may not be (row 2)",
     ),

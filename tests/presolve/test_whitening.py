@@ -10,7 +10,7 @@ import pytest
 from certmix import GaussianPrior, MustLink, Problem
 from certmix.presolve.instance import reduce
 from certmix.presolve.whitening import coordinates, disagreement
-from certmix.problem.matrices import Matrices
+from certmix.problem.symmetric_matrices import Matrices
 
 Matrix = list[list[Fraction]]
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from certmix.verify import coordinates
 from certmix.verify.rounding import (
     gamma,
     least_quadratic,
@@ -47,6 +48,21 @@ def test_the_residual_is_exact(seed: int) -> None:
         for j in range(4):
             terms = (Fraction(a[r, i]) * Fraction(g[r]) * Fraction(a[r, j]) for r in range(4))
             assert found[i, j] == float(Fraction(matrix[i, j]) - sum(terms))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_residual_of_a_large_matrix_is_within_its_error(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In double precision a factor disagrees with its matrix at least as much as in whole numbers."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 6))
+    root = rng.normal(size=(d, d)) * 10.0 ** rng.uniform(-3, 3)
+    matrix = root @ root.T + 1e-3 * np.eye(d)
+    a, ones = np.linalg.cholesky(matrix).T, np.ones(d)
+    exact = coordinates._disagreement(a, matrix, ones)
+    monkeypatch.setattr(coordinates, "MOST_EXACT", 0)
+    assert 0.999 * exact <= coordinates._disagreement(a, matrix, ones) < 1e-3
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -208,3 +208,18 @@ def test_sizes_beyond_the_samples_are_no_decisions(size: int) -> None:
     assert check(document, arrays, problem.data).verified
     arrays["tree/args"] = np.array([[0, 0, 0], [0, size, 0], [0, size, 0]])
     assert not check(document, arrays, problem.data).verified
+
+
+def test_large_full_matrices_are_refused() -> None:
+    """A full matrix of more than a thousand features is refused in a sentence; the diagonal of one is not."""
+    d = 1001
+    data = np.arange(2.0 * d).reshape(2, d)
+    matrix = np.eye(d)
+    matrix[0, 1] = matrix[1, 0] = 0.5
+    clustering = [0, 0], [data.mean(axis=0)], [1.0]
+    value = 0.5 * float(((data - data.mean(axis=0)) ** 2).sum())
+    assert verdict(data, 1, clustering, value, 0.0, "enumerate").verified
+    for entry, matrices in {"precision": [matrix.tolist()], "prior_precision": [matrix.tolist()]}.items():
+        found = verdict(data, 1, clustering, value, 0.0, "enumerate", **{entry: matrices})
+        assert not found.verified
+        assert "its matrices of 1,001 x 1,001 numbers are too large to check" in found.sentence

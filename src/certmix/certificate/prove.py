@@ -65,6 +65,9 @@ def make(
         raise Unproved("there is no clustering with a lower bound")
     if result.certificate_level.startswith("attested"):
         raise Unproved(f"its bound is {result.certificate_level}")
+    matrices = (problem.covariance.precision, problem.prior.precision)
+    if problem.n_features > statement.MOST_FULL and not all(m.diagonal for m in matrices):
+        raise Unproved(statement.too_many_features(problem.n_features))
     limit = 60.0 + 10.0 * result.seconds if time_limit is None else time_limit
     end = time.perf_counter() + limit
     try:

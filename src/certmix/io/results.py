@@ -153,11 +153,14 @@ def load(path: str | Path) -> Result:
 
 def _in_directory(path: Path) -> Path:
     """The result in a directory that ``certmix solve --out`` wrote; of a run that was cut short, its snapshot."""
-    if not path.is_dir():
-        return path
-    for name in (RESULT, SNAPSHOT):
-        if (path / name).is_file():
-            return path / name
+    try:
+        if not path.is_dir():
+            return path
+        for name in (RESULT, SNAPSHOT):
+            if (path / name).is_file():
+                return path / name
+    except OSError as error:  # a name that is too long, say
+        raise InputError(f"{str(path)!r:.200} cannot be read: {error.strerror or error}") from None
     raise InputError(f"{path} is a directory without a {RESULT}")
 
 

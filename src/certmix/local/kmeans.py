@@ -14,7 +14,7 @@ from certmix.local.solution import LocalSolution
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem
 from certmix.problem.features import Feature
-from certmix.problem.matrices import Matrices
+from certmix.problem.symmetric_matrices import Matrices
 
 # While iterating: must-linked samples are one weighted point.
 DURING = frozenset({Feature.MUST_LINK})

@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 
 from certmix.problem import Problem
-from certmix.problem.matrices import Matrices
+from certmix.problem.symmetric_matrices import Matrices
 
 EPS = float(np.finfo(float).eps)
 CHUNK = 256

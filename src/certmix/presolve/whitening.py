@@ -11,7 +11,7 @@ import numpy as np
 from certmix.presolve.groups import Groups
 from certmix.presolve.rotation import EPS, free_means, rotated
 from certmix.problem import Problem
-from certmix.problem.matrices import Matrices
+from certmix.problem.symmetric_matrices import Matrices
 
 # Beyond this the residual of the factorisation is computed in plain double precision.
 MOST_ACCURATE = 200

@@ -10,7 +10,7 @@ import numpy as np
 
 from certmix.errors import InputError
 from certmix.hints import did_you_mean
-from certmix.problem.matrices import Matrices
+from certmix.problem.symmetric_matrices import Matrices
 
 Rule = Literal["mean-precision", "mean-covariance", "pooled"]
 RULES: tuple[str, ...] = ("mean-precision", "mean-covariance", "pooled")

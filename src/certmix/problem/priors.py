@@ -10,7 +10,7 @@ import numpy as np
 
 from certmix.errors import InputError
 from certmix.problem.covariance import _checked, _frozen, _numbers, _symmetric
-from certmix.problem.matrices import Matrices
+from certmix.problem.symmetric_matrices import Matrices
 
 
 @dataclass(frozen=True)

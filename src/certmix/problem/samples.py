@@ -11,7 +11,7 @@ import numpy as np
 
 from certmix.errors import InputError
 from certmix.problem.constraints import Row, _is_blank
-from certmix.problem.matrix import matrix
+from certmix.problem.measurements import measurements
 
 # A feature with a larger share of the variance decides the clustering alone.
 NEARLY_ALL = 0.95
@@ -34,7 +34,7 @@ class Samples:
             names = index
         self.given_names: list[Any] | None = None if names is None else list(names)
         self.columns: tuple[str, ...] | None = None if columns is None else tuple(str(c) for c in columns)
-        self.values = matrix(data, self.columns)
+        self.values = measurements(data, self.columns)
         n = self.values.shape[0]
         given = self.given_names
         self._integer_names = given is not None and all(map(_is_whole, given))

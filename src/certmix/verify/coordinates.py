@@ -22,6 +22,7 @@ from certmix.verify.rounding import TINY, UNIT, Array, gamma, proved_semidefinit
 
 CHUNK = 256  # long sums are taken in chunks: their rounding counts a chunk's length and the number of chunks
 MOST_SAMPLES = 3000  # for a matrix of inner products
+MOST_EXACT = 200  # features up to which a factor is compared with its matrix in whole numbers
 LEAST_SPREAD = 1e-6  # relative; what spreads less is left out of X, and is in E
 
 
@@ -172,17 +173,21 @@ def coordinates(precision: Array, prior: Array) -> tuple[Array, Array, float]:
 def _disagreement(a: Array, matrix: Array, g: Array) -> float:
     """A bound on the norm of ``A^-T matrix A^-1 - diag(g)``.
 
-    With the exact residual E = matrix - A' diag(g) A and a computed inverse B, A B = I + G, it is at most
-    ``|B'EB| / (1 - |G|)^2``.
+    With the residual E = matrix - A' diag(g) A and a computed inverse B, A B = I + G, it is at most
+    ``|B'EB| / (1 - |G|)^2``. E is exact but for one rounding, or, of a large matrix, known within ``unsure``.
     """
     d = len(a)
     try:
         b = np.linalg.inv(a)
     except np.linalg.LinAlgError:
         raise Rejected("a precision matrix is numerically singular") from None
-    e = residual(matrix, a, g)
+    if d <= MOST_EXACT:
+        e, unsure = residual(matrix, a, g), np.zeros((d, d))
+    else:
+        e = matrix - (a.T * g) @ a
+        unsure = gamma(2 * d + 16) * ((np.abs(a).T * np.abs(g)) @ np.abs(a) + np.abs(e)) + TINY
     slip = float(np.linalg.norm(a @ b - np.eye(d)) + gamma(2 * d) * np.linalg.norm(np.abs(a) @ np.abs(b)))
     if not slip < 0.5:
         raise Rejected("a precision matrix is numerically singular")
-    rounding = gamma(4 * d + 8) * np.abs(b).T @ np.abs(e) @ np.abs(b)
+    rounding = np.abs(b).T @ (gamma(4 * d + 8) * np.abs(e) + unsure) @ np.abs(b)
     return float((np.linalg.norm(b.T @ e @ b) + np.linalg.norm(rounding)) / (1 - slip) ** 2 * 1.01)

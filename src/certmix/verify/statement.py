@@ -20,6 +20,7 @@ ENTRIES = {
     "weight_upper", "mean_lower", "mean_upper", "alpha", "prior_mean", "prior_precision", "estimators",
     "allow_empty", "component_names", "together", "apart", "implications", "labels", "sizes", "counts",
 }  # fmt: skip
+MOST_FULL = 1000  # features of a full matrix: more would take hours to read, to add up and to prove positive
 FEW = 2.0**-50  # eight units in the last place, relatively
 
 
@@ -184,7 +185,17 @@ def _texts(value: Any) -> tuple[str, ...]:
 def _matrices(value: Any, count: int, d: int) -> np.ndarray:
     """Full matrices, (count, d, d), or the diagonals of diagonal ones, (count, d)."""
     full = isinstance(value, list) and value and isinstance(value[0], list) and isinstance(value[0][0], list)
+    if full and d > MOST_FULL:
+        raise Rejected(too_many_features(d))
     return _floats(value, count, d, d) if full else _floats(value, count, d)
+
+
+def too_many_features(d: int) -> str:
+    """Why full matrices of so many features are refused."""
+    return (
+        f"its matrices of {d:,} x {d:,} numbers are too large to check; "
+        f"with more than {MOST_FULL:,} features matrices must be diagonal"
+    )
 
 
 def _rows(value: Any, *limits: tuple[int, int | None]) -> np.ndarray:

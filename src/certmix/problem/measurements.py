@@ -29,7 +29,7 @@ _TYPES: tuple[tuple[Any, str], ...] = (
 )
 
 
-def matrix(data: Any, columns: tuple[str, ...] | None) -> np.ndarray:
+def measurements(data: Any, columns: tuple[str, ...] | None) -> np.ndarray:
     """``data`` as a fresh float64 matrix."""
     if isinstance(data, (str, os.PathLike)):
         name = os.fspath(data)
