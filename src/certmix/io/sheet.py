@@ -159,32 +159,40 @@ def _columns(
 ) -> list[Any] | None:
     import pandas as pd
 
-    words: Any = {j: _WORDS for j, is_text in enumerate(texts) if not is_text}
+    def read(**how: Any) -> Any:
+        return pd.read_csv(
+            io.BytesIO(text.encode()),
+            sep=sep,
+            header=None,
+            skiprows=skip,
+            keep_default_na=False,
+            float_precision="round_trip",
+            decimal=decimal,
+            skip_blank_lines=False,
+            low_memory=False,
+            engine="c",
+            **how,
+        )
+
+    wordy = [j for j, is_text in enumerate(texts) if is_text]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # pandas 3.1 deprecates float_precision
-            frame = pd.read_csv(
-                io.BytesIO(text.encode()),
-                sep=sep,
-                header=None,
-                skiprows=skip,
+            # Missing values by column would take seconds with thousands of columns.
+            frame = read(
                 dtype={j: object if is_text else np.float64 for j, is_text in enumerate(texts)},
-                na_values=words,
-                keep_default_na=False,
-                float_precision="round_trip",
-                decimal=decimal,
-                skip_blank_lines=False,
-                low_memory=False,
-                engine="c",
+                na_values=_WORDS,
             )
+            if frame.shape != (n_rows, len(texts)):
+                return None
+            # Texts are kept as they are; every row has its length by now, which ``usecols`` would not look at.
+            as_written = read(usecols=wordy, dtype=object) if frame[wordy].isna().any(axis=None) else frame
     except (ValueError, OverflowError, TypeError):
         return None  # a cell is not what its column promised, and the strict reader says which; or pandas is another
-    if frame.shape != (n_rows, len(texts)):
-        return None
     columns: list[Any] = [
-        frame[j].tolist() if is_text else frame[j].to_numpy() for j, is_text in enumerate(texts)
+        as_written[j].tolist() if is_text else frame[j].to_numpy() for j, is_text in enumerate(texts)
     ]
-    if any(not isinstance(cell, str) for j, is_text in enumerate(texts) if is_text for cell in columns[j]):
+    if any(not isinstance(cell, str) for j in wordy for cell in columns[j]):
         return None
     blank = np.ones(n_rows, dtype=bool)  # of rows without numbers the texts decide
     for column in columns:
