@@ -7,6 +7,7 @@ allocated (:func:`require`), so that a run ends with what it has and not by the 
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import sys
@@ -21,6 +22,7 @@ from certmix.errors import InputError
 SHARE = 0.8  # of what is free, by default
 EVERY = 0.02  # seconds between two looks
 EASY = 2**20  # bytes that are not worth a look
+TRIM = 1.0  # seconds between two returns of free memory
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -32,6 +34,7 @@ class _Account:
     def __init__(self) -> None:
         self.limits: list[int] = []  # of the runs going on; the smallest counts
         self.next_look = 0.0
+        self.next_trim = 0.0
         self.over = False
 
 
@@ -95,6 +98,21 @@ def require(n_bytes: float, what: str) -> None:
         raise OutOfMemory(
             f"{what} would take {words(n_bytes)}, and {words(max(0.0, room()))} of the memory limit are left"
         )
+
+
+def give_back() -> None:
+    """Return what was freed to the system, where the C library keeps it otherwise (glibc), at most once a second.
+
+    Matrices that come and go by the hundred leave holes that are not filled: a run would grow though it holds no more.
+    """
+    now = time.monotonic()
+    if sys.platform != "linux" or now < _account.next_trim:
+        return
+    _account.next_trim = now + TRIM
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (OSError, AttributeError):  # another C library
+        _account.next_trim = float("inf")
 
 
 def room() -> float:

@@ -199,6 +199,7 @@ class SemidefiniteBound:
         return Nodes(fields)
 
     def explore(self, nodes: Nodes, cutoff: float) -> Explored:
+        memory.give_back()  # the matrices of earlier nodes
         visits: list[Visit] = [None] * len(nodes)  # type: ignore[list-item]
         alone = len(nodes) == 1
         if self.recorder is not None and math.isfinite(cutoff):
