@@ -28,7 +28,6 @@ from numba.core import config as _numba_config
 from numba.core.types import unliteral
 
 from certmix.compiling import compilation_begins, compilation_ends
-from certmix.kernels.linking import machine_code_on_demand
 
 try:
     from fcntl import LOCK_EX, LOCK_NB, flock
@@ -93,8 +92,7 @@ def _cached(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     compile_or_load = dispatcher.compile
 
     def compile_once(signature: Any) -> Any:
-        lock = Path(place, f"{function.__name__}.lock") if place else None
-        with _alone(lock), _no_collection(), machine_code_on_demand():
+        with _alone(Path(place, f"{function.__name__}.lock") if place else None), _no_collection():
             return compile_or_load(signature)
 
     dispatcher.compile = compile_once
