@@ -227,6 +227,8 @@ def _with_certificate(problem: Problem, result: Result, ledger: Ledger, options:
         work = partial(make, problem, result, ledger.record, time_limit=seconds, threads=options.n_threads)
         with raising():
             found, verdict = attend(work, ledger.stop, limit)
+        if ledger.stop.reason is Termination.INTERRUPTED or (ledger.stop.raised and verdict is None):
+            raise Abandoned  # it ended just after it was told to; unchecked it may be the work of half a kernel
     except Unproved as reason:
         ledger.message(f"no certificate: {reason}")
     except (KeyboardInterrupt, Abandoned):
