@@ -70,7 +70,7 @@ def limited(limit: int | None) -> Iterator[None]:
             f"the memory limit of {words(limit)} is below what the process takes before any work, {words(used)}"
         )
     _account.limits.append(limit)
-    _account.next_look = 0.0
+    _account.next_look, _account.over = 0.0, False  # another run's verdict is not this one's
     try:
         yield
     finally:
