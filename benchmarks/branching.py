@@ -19,10 +19,10 @@ import numpy as np
 from certmix.datasets import load
 from certmix.ledger import Ledger
 from certmix.options import BRANCHING, Options
+from certmix.paper.bnb.branching import branching_rule
+from certmix.paper.bnb.relaxation import RelaxationBound
 from certmix.presolve.instance import reduce
 from certmix.problem import CannotLink, MinimumSize, MustLink, Problem
-from certmix.search.bounds.relaxation import RelaxationBound
-from certmix.search.branching import branching_rule
 from certmix.search.engines import first_incumbent
 from certmix.search.loop import search
 

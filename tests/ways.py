@@ -20,6 +20,8 @@ from certmix.engines import engine, why_not
 from certmix.errors import InfeasibleError
 from certmix.ledger import Ledger
 from certmix.options import BRANCHING, LOGARITHMS, USED_BY, Options
+from certmix.paper.bnb.branching import branching_rule
+from certmix.paper.bnb.relaxation import RelaxationBound
 from certmix.presolve.first_bound import first_bound
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem, is_feasible
@@ -28,10 +30,8 @@ from certmix.search.bounds.base import Bound
 from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.line import LineBound, applies
-from certmix.search.bounds.relaxation import RelaxationBound
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
 from certmix.search.bounds.semidefinite.warm import WarmStore
-from certmix.search.branching import branching_rule
 from certmix.search.frontier import OPEN_BYTES
 from certmix.search.loop import search
 from certmix.search.stopping import stop_reason

@@ -40,23 +40,23 @@ class Engine(Protocol):
     def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome: ...
 
 
-# name -> module:object
+# name -> module:object. Engines of the paper's wing are known by their names only: nothing here imports it.
 _PLACES = {
     "dynamic": "certmix.exact.dynamic:DynamicProgramming",
     "enumerate": "certmix.exact.enumeration:Enumeration",
     "interval": "certmix.search.engines:IntervalEngine",
     "dual": "certmix.search.engines:DualEngine",
-    "bnb": "certmix.search.bnb_engine:BranchAndBound",
-    "minlp": "certmix.formulation.engine:MinlpEngine",
-    "miqp": "certmix.formulation.engine:MiqpEngine",
+    "bnb": "certmix.paper.bnb.engine:BranchAndBound",
+    "minlp": "certmix.paper.formulation.engine:MinlpEngine",
+    "miqp": "certmix.paper.formulation.engine:MiqpEngine",
     "sdp": "certmix.search.sdp_engine:SemidefiniteEngine",
     "hard-em": "certmix.local.hard_em_engine:HardEMEngine",
     "kmeans": "certmix.local.engine:KMeansStart",
     "em": "certmix.local.engine:SoftEM",
-    "variational": "certmix.local.engine:VariationalEM",
-    "slsqp": "certmix.local.engine:Slsqp",
-    "annealing": "certmix.local.engine:Annealing",
-    "bandi": "certmix.local.engine:Bandi",
+    "variational": "certmix.paper.local.engine:VariationalEM",
+    "slsqp": "certmix.paper.local.engine:Slsqp",
+    "annealing": "certmix.paper.local.engine:Annealing",
+    "bandi": "certmix.paper.local.engine:Bandi",
 }
 NAMES = ("auto", *_PLACES)
 

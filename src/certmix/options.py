@@ -43,7 +43,7 @@ class Options:
     branching : str
         How ``bnb`` chooses the variable to branch on: one of :data:`BRANCHING`.
     solver : str
-        Who solves the model of ``minlp`` or ``miqp``: one of :data:`certmix.formulation.solvers.SOLVERS`.
+        Who solves the model of ``minlp`` or ``miqp``: one of :data:`certmix.paper.formulation.solvers.SOLVERS`.
     logarithm : str
         How ``miqp`` replaces the logarithm: ``tangent`` (from below) or ``chord`` (from above, as in the paper).
     breakpoints : int

@@ -15,14 +15,14 @@ from certmix.datasets import load
 from certmix.errors import UnsupportedError
 from certmix.exact.enumeration import Enumeration
 from certmix.ledger import Ledger
-from certmix.local.annealing import annealing
 from certmix.local.em import em
 from certmix.local.kmeans import kmeans
 from certmix.local.parameters import best_parameters, one_hot
-from certmix.local.slsqp import MOST_VARIABLES, _Relaxed, _start, slsqp
 from certmix.local.solution import LocalSolution
-from certmix.local.variational import variational_em
 from certmix.options import Options
+from certmix.paper.local.annealing import annealing
+from certmix.paper.local.slsqp import MOST_VARIABLES, _Relaxed, _start, slsqp
+from certmix.paper.local.variational import variational_em
 from certmix.presolve.instance import reduce
 from certmix.problem import (
     CannotLink,

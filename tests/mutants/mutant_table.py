@@ -675,7 +675,7 @@ MUTANTS = (
     Mutant(
         "bnb: dual without the copies of the others",
         "A group's copies of the means that it does not choose are left out.",
-        "search/bounds/relaxation_dual.py",
+        "paper/bnb/relaxation_dual.py",
         "cost = linear + near.sum(axis=2) + (away.sum(axis=(1, 2))[:, None] - away.sum(axis=2))",
         "cost = linear + near.sum(axis=2)",
         BNB,
@@ -683,15 +683,15 @@ MUTANTS = (
     Mutant(
         "bnb: box cut too short",
         "A mean is allowed to move only 1/sqrt(2) of what the gap allows.",
-        "search/bounds/relaxation_dual.py",
+        "paper/bnb/relaxation_dual.py",
         "reach = np.sqrt(2.0 * rest / full",
         "reach = np.sqrt(rest / full",
-        ("tests/search/test_tightening.py",),
+        ("tests/paper/bnb/test_tightening.py",),
     ),
     Mutant(
         "bnb: fixing against the wrong choice",
         "What a choice costs is not compared with the group's cheapest one.",
-        "search/bounds/relaxation_dual.py",
+        "paper/bnb/relaxation_dual.py",
         "lifted = dual.value + (cost - dual.cost.min(axis=1, keepdims=True))",
         "lifted = dual.value + cost",
         BNB,
@@ -699,7 +699,7 @@ MUTANTS = (
     Mutant(
         "bnb: numbering one group too far",
         "The first group of a component rules out the next component for one group more.",
-        "search/bounds/relaxation.py",
+        "paper/bnb/relaxation.py",
         "early = self.order[: first + 1]",
         "early = self.order[: first + 2]",
         BNB,

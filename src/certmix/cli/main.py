@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
@@ -15,8 +16,6 @@ from certmix.cli.commands import COMPLETE, Command, Group
 from certmix.cli.compile import compile_command
 from certmix.cli.completion import answer_completions, completion_command
 from certmix.cli.engines import engines_command
-from certmix.cli.export import export_command
-from certmix.cli.reproduce import reproduce_command
 from certmix.cli.request import with_problem
 from certmix.cli.solve import solve_command
 from certmix.cli.standard_output import failed
@@ -56,6 +55,13 @@ def _certmix(
     pass
 
 
+def _of_the_paper(place: str) -> Callable[..., int]:
+    """A command of the paper's wing, module:function. It is known by its name only: nothing here imports the wing."""
+    module, name = place.split(":")
+    command: Callable[..., int] = getattr(import_module(module), name)
+    return command
+
+
 app.command(
     "solve", cls=Command, short_help="Cluster a data set and prove how close to the optimum the result is."
 )(with_problem(solve_command))
@@ -64,11 +70,11 @@ app.command(
 )(with_problem(verify_command))
 app.command("engines", cls=Command, short_help="List the engines and what each can honour.")(engines_command)
 app.command("export", cls=Command, short_help="Write the paper's model of a problem for other solvers.")(
-    with_problem(export_command)
+    with_problem(_of_the_paper("certmix.paper.cli.export:export_command"))
 )
 app.command(
     "reproduce", cls=Command, short_help="Run the experiments of the paper again, beside its values."
-)(reproduce_command)
+)(_of_the_paper("certmix.paper.cli.reproduce:reproduce_command"))
 app.command("compile", cls=Command, short_help="Compile all kernels now, so that no later run has to.")(
     compile_command
 )

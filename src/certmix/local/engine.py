@@ -14,7 +14,7 @@ from certmix.problem.features import EVERY_FEATURE, Feature
 from certmix.status import Termination
 
 
-class _SoftMethod:
+class LocalMethod:
     """Runs a method once for every restart and offers its rounded labels."""
 
     name = ""
@@ -52,7 +52,7 @@ class _SoftMethod:
         return Outcome(Termination.TIME if late else Termination.CONVERGED, certificate="none")
 
 
-class KMeansStart(_SoftMethod):
+class KMeansStart(LocalMethod):
     """K-means in whitened coordinates; iterates too briefly to need a time limit."""
 
     name = "kmeans"
@@ -64,7 +64,7 @@ class KMeansStart(_SoftMethod):
         return kmeans(problem, **arguments)
 
 
-class SoftEM(_SoftMethod):
+class SoftEM(LocalMethod):
     """Expectation maximisation with known covariance, from a k-means start."""
 
     name = "em"
@@ -74,59 +74,3 @@ class SoftEM(_SoftMethod):
         from certmix.local.em import em
 
         return em(problem, **arguments)
-
-
-class VariationalEM(_SoftMethod):
-    """Variational EM, from a k-means start."""
-
-    name = "variational"
-    source = "variational EM"
-
-    def method(self, problem: Problem, **arguments: Any) -> LocalSolution:
-        from certmix.local.variational import variational_em
-
-        return variational_em(problem, **arguments)
-
-
-class Slsqp(_SoftMethod):
-    """Sequential least squares on the relaxed problem, from a k-means start."""
-
-    name = "slsqp"
-    source = "SLSQP"
-
-    def refusal(self, problem: Problem) -> str | None:
-        from certmix.local.slsqp import MOST_VARIABLES, n_variables
-
-        count = n_variables(problem)
-        if count > MOST_VARIABLES:
-            return f"it takes up to {MOST_VARIABLES:,} variables, and the relaxed problem has {count:,}"
-        return None
-
-    def method(self, problem: Problem, **arguments: Any) -> LocalSolution:
-        from certmix.local.slsqp import slsqp
-
-        return slsqp(problem, **arguments)
-
-
-class Annealing(_SoftMethod):
-    """Simulated annealing by basin hopping, from a k-means start."""
-
-    name = "annealing"
-    source = "annealing"
-
-    def method(self, problem: Problem, **arguments: Any) -> LocalSolution:
-        from certmix.local.annealing import annealing
-
-        return annealing(problem, **arguments)
-
-
-class Bandi(_SoftMethod):
-    """The method of Bandi, Bertsimas and Mazumder: parameters by mixed-integer optimisation, then labels."""
-
-    name = "bandi"
-    source = "Bandi et al."
-
-    def method(self, problem: Problem, **arguments: Any) -> LocalSolution:
-        from certmix.local.bandi import bandi
-
-        return bandi(problem, **arguments)

@@ -1,0 +1,1 @@
+"""The commands of the paper: ``certmix export`` and ``certmix reproduce``."""

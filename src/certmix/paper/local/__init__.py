@@ -1,0 +1,1 @@
+"""Local methods that the paper compares with."""
