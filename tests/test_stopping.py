@@ -16,8 +16,8 @@ import certmix
 from certmix import Problem
 from certmix.engines import Outcome
 from certmix.kernels.cells import build_tree, price_cells
-from certmix.ledger import Ledger
-from certmix.observers.base import Progress, Silent
+from certmix.ledger import Ledger, Progress
+from certmix.observers.base import Silent
 from certmix.observers.log import PlainLog
 from certmix.status import Status, Termination, Tolerances
 from certmix.stopping import Abandoned, Stop, attend, current, overtime, under

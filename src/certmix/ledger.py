@@ -13,15 +13,17 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from certmix.errors import InfeasibleError
-from certmix.observers.base import Observer, Progress
 from certmix.problem import Point, Problem, is_feasible
 from certmix.status import Tolerances
 from certmix.stopping import Stop, current
+
+if TYPE_CHECKING:
+    from certmix.result import Result
 
 BEAT = 0.5  # seconds between two looks at whether observers were told
 
@@ -33,6 +35,36 @@ class TracePoint:
     seconds: float
     incumbent: float
     bound: float
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The state of a run at one moment."""
+
+    seconds: float
+    nodes: int
+    open_nodes: int
+    incumbent: float
+    bound: float
+    source: str = ""
+    """Where a new incumbent came from; empty when there is none."""
+    phase: str = ""
+    """What is being done, in words."""
+
+
+class Observer(Protocol):
+    """Who is told how a run goes. Every method may do nothing.
+
+    They are called by one thread at a time, but not always by the same.
+    """
+
+    def started(self, problem: Problem, engine: str, ledger: Ledger) -> None: ...
+
+    def message(self, text: str) -> None: ...
+
+    def progressed(self, progress: Progress) -> None: ...
+
+    def finished(self, result: Result) -> None: ...
 
 
 class Ledger:

@@ -19,8 +19,7 @@ from certmix.engines import Engine, Outcome, require
 from certmix.engines import engine as find_engine
 from certmix.errors import InfeasibleError, InputError
 from certmix.interruption import held, raising
-from certmix.ledger import Ledger
-from certmix.observers.base import Observer
+from certmix.ledger import Ledger, Observer
 from certmix.options import Options, refuse_unused
 from certmix.presolve.feasibility import check_feasible
 from certmix.problem import Problem, is_feasible, satisfaction_table

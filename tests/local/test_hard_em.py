@@ -12,11 +12,12 @@ import certmix
 from certmix.datasets import load
 from certmix.engines import engine
 from certmix.errors import CertmixError, InfeasibleError, InputError
+from certmix.ledger import Progress
 from certmix.local import hard_em as module
 from certmix.local.assignment import satisfies
 from certmix.local.hard_em import default_restarts, hard_em
 from certmix.local.moves import LocalSearch
-from certmix.observers.base import Progress, Silent
+from certmix.observers.base import Silent
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import (
     CannotLink,

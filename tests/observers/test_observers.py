@@ -13,8 +13,7 @@ import pytest
 
 from certmix.compiling import MESSAGE
 from certmix.errors import InputError
-from certmix.ledger import Ledger
-from certmix.observers.base import Progress
+from certmix.ledger import Ledger, Progress
 from certmix.observers.live import LiveLine
 from certmix.observers.log import PlainLog
 from certmix.observers.snapshot import Snapshot

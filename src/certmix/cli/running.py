@@ -21,7 +21,7 @@ from certmix.solving import solve
 from certmix.status import Status, Termination
 
 if TYPE_CHECKING:
-    from certmix.observers.base import Observer
+    from certmix.ledger import Observer
     from certmix.result import Result
 
 

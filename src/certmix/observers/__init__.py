@@ -1,5 +1,5 @@
 """Watchers of a run: log, live line, snapshots. They see the run and never steer it."""
 
-from certmix.observers.base import Observer, Progress
+from certmix.ledger import Observer, Progress
 
 __all__ = ["Observer", "Progress"]

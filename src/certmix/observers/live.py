@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import IO, TYPE_CHECKING, Any
 
-from certmix.observers.base import Progress
+from certmix.ledger import Progress
 from certmix.observers.wording import banner, duration, share, value
 from certmix.status import Tolerances
 

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
-from certmix.observers.base import Progress
+from certmix.ledger import Progress
 from certmix.observers.wording import HEADER, banner, letter, row
 
 if TYPE_CHECKING:

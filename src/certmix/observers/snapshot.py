@@ -6,7 +6,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from certmix.observers.base import Progress, Silent
+from certmix.ledger import Progress
+from certmix.observers.base import Silent
 from certmix.status import Termination
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from certmix._version import __version__
-from certmix.observers.base import Progress
+from certmix.ledger import Progress
 from certmix.problem import Problem
 from certmix.problem.features import Feature, features
 from certmix.status import Tolerances

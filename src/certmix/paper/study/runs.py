@@ -12,9 +12,9 @@ from certmix import datasets
 from certmix.engines import engine as find_engine
 from certmix.errors import UnsupportedError
 from certmix.io.results import as_dict, finite
-from certmix.ledger import Ledger
+from certmix.ledger import Ledger, Progress
 from certmix.local.solution import LocalSolution
-from certmix.observers.base import Progress, Silent
+from certmix.observers.base import Silent
 from certmix.observers.wording import duration, share, value
 from certmix.paper.study.cells import Cell, Record, Tell
 from certmix.paper.study.settings import Settings
