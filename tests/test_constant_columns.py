@@ -7,7 +7,7 @@ import pytest
 
 from certmix import CertifiedGaussianMixture, GaussianPrior, Problem, solve
 from certmix.engines import NAMES
-from certmix.verify.api import verify
+from certmix.verifying import verify
 
 _RNG = np.random.default_rng(0)
 DATA = np.concatenate([_RNG.normal(size=(5, 2)), _RNG.normal(size=(5, 2)) + 4])

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     )
     from certmix.result import Result
     from certmix.solving import solve
-    from certmix.verify.api import verify
+    from certmix.verifying import verify
 
 
 def __getattr__(name: str) -> Any:

@@ -143,7 +143,7 @@ class Result:
 
     def checked(self, data: Any) -> tuple[Result, Verdict]:
         """Let the checker look at the certificate: the result with the level it then has, and the verdict."""
-        from certmix.verify.api import verify
+        from certmix.verifying import verify
 
         if self.certificate is None:
             raise ValueError("there is no certificate to check: ask for one with certificate=True")

@@ -15,6 +15,7 @@ INFEASIBLE = ("tests/verify/test_infeasible.py",)
 HOSTILE = ("tests/verify/test_hostile_statements.py",)
 BOMBS = ("tests/verify/test_bombs.py",)
 EXACT = ("tests/nasty/test_exact_root.py",)
+NASTY = ("tests/nasty/test_exact_checker.py",)
 CONCLUSIONS = ("tests/verify/test_conclusions.py",)
 COMPARING = ("tests/certificate/test_comparing.py",)
 
@@ -95,8 +96,12 @@ CHECKER = (
     planted("enumeration of too few", "The last clustering of every batch is left out.", "enumeration.py",
             "number = np.arange(first, min(first + batch, int(total)))",
             "number = np.arange(first, min(first + batch, int(total)) - 1)", EXHAUSTIVE, True),
-    planted("shortest path of the wrong size", "A cluster in one dimension may have any size.", "dynamic.py",
-            "size = j - np.arange(j + 1)", "size = np.maximum(j - 1 - np.arange(j + 1), 0)", EXHAUSTIVE, True),
+    planted("shortest path of the wrong size", "Clusters of the smallest size are left out in one dimension.",
+            "dynamic.py", "min(most, at - self.low) + 1)", "min(most, at - self.low))", EXHAUSTIVE, True),
+    planted("shortest path without its squares", "The squares before a cluster are counted twice.", "dynamic.py",
+            "rest[i, j] = best[i, j] - squares[j]", "rest[i, j] = best[i, j]", EXHAUSTIVE),
+    planted("shortest path, rounding", "Sums along a path are taken as exact.", "dynamic.py",
+            "below(value, 1.01 * error + root.error)", "value", NASTY),
     planted("price without its share", "A group's whole quadratic stands for min(0, q).", "lagrangian.py",
             "(second - s) / (t - s) * (1 - 8 * UNIT)", "1.0", LAGRANGIAN),
     planted("far for near", "The farthest corner stands for the nearest.", "lagrangian.py",

@@ -59,8 +59,8 @@ def _verdict(path: Path, request: Request) -> Verdict:
     from certmix.certificate.comparing import different
     from certmix.certificate.statement import state
     from certmix.cli.request import Unfit, build, built_in, stated
-    from certmix.verify.api import opened, rejected, verify
     from certmix.verify.check import Verdict
+    from certmix.verifying import opened, rejected, verify
 
     certificate = opened(path)
     if isinstance(certificate, Verdict):

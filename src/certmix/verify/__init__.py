@@ -1,18 +1,15 @@
 """The checker: NumPy and the standard library only, nothing of the search, the bounds or the kernels.
 
-To read it from top to bottom, about 2,600 lines of which 1,700 are code (docs/certificates.md is the format):
+To read it from top to bottom (docs/certificates.md is the format, docs/trust.md says what is assumed):
 
 1. ``rounding``, ``evidence``: what is assumed of arithmetic; how arrays are read
 2. ``statement``, ``coordinates``, ``root``: the problem as it is written, and as the checker sees it, with its error
 3. ``incumbent``, ``domain``, ``tree``, ``check``: the clustering, a node, whether leaves cover the root, the whole
 4. the kinds of steps, each on its own: ``enumeration``, ``dynamic``, ``lagrangian``, ``blocks`` with ``semidefinite``
 
-``api`` takes certificates, data and constraints in whatever form they come, with the program's own readers of files.
-``certmix.verify(certificate, data)`` calls :func:`certmix.verify.api.verify`: the package itself can be called, since
-its name is also the name of what it does.
+The package can be called, since its name is also the name of what it does: ``certmix.verify(certificate, data)`` is
+:func:`certmix.verifying.verify`, which takes certificates, data and constraints in whatever form they come.
 """
-
-from __future__ import annotations
 
 import sys
 from types import ModuleType
@@ -21,7 +18,7 @@ from typing import Any
 
 class _Callable(ModuleType):
     def __call__(self, certificate: Any, data: Any, constraints: Any = None) -> Any:
-        from certmix.verify.api import verify
+        from certmix.verifying import verify
 
         return verify(certificate, data, constraints)
 

@@ -46,7 +46,7 @@ class Verdict:
         no such clustering)
     value : the clustering of the certificate has at most this objective (inf when rejected or when there is none)
     seconds, nodes, leaves : of the check, of its tree
-    taken : what was taken from the certificate and not compared with anything, in words (see ``api``)
+    taken : what was taken from the certificate and not compared with anything, in words (see :mod:`certmix.verifying`)
     """
 
     verified: bool

@@ -7,11 +7,14 @@ intervals of the sorted sample, in some order of the components. This needs that
 together.
 
 **The recursion.** A state says how many components of every class of interchangeable ones have been placed;
-best[state][j] is the least cost of the first j samples in them.
+best[state][j] is the least cost of the first j samples in them. With A = m + gamma and B the sum of the samples plus
+gamma times the prior's mean, a cluster of m samples costs mu (A/2 mu - B) + entropy[m] at mu = B / A, clipped to the
+box, plus half the squares, which telescope along a path.
 
-**Rounding.** Running sums of x and x^2 are rounded once from their exact values (u relative). With A and Q the sums of
-|x| and x^2 and R the largest mean, a cluster's terms are then right to 32 u (Q + R A) plus gamma(32) times their size,
-and all K clusters of a path together to K times that.
+**Rounding.** Running sums of x and x^2 are rounded once from their exact values (u relative). With Q and S the sums of
+x^2 and |x| (what the prior adds included) and R the largest mean, what depends on them is right to 32 u (Q + R S).
+Besides, a cluster takes a few operations with terms no larger than ``size``, and three with sums along a path. |mu| is
+at most |B / A| or z, the least |mu| in the box, so A/2 mu^2 + |B mu| <= 3/2 Q + (n + gamma)/2 z^2 + S z.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ import numpy as np
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Evidence, Rejected, room
 from certmix.verify.root import Root
-from certmix.verify.rounding import UNIT, below, gamma, running_sums
+from certmix.verify.rounding import UNIT, Array, below, gamma, running_sums
 
 MOST_WORK = 4e9
 MOST_STATES = 1 << 16
@@ -45,6 +48,41 @@ def refusal(root: Root, domain: Domain) -> str | None:
     return None
 
 
+class _Clusters:
+    """What clusters of one class cost, less half their squares: tables by size, the largest first."""
+
+    def __init__(self, root: Root, domain: Domain, k: int, x: Array, first: Array) -> None:
+        g, m = float(root.prior_weight[k, 0]), float(root.prior_mean[k, 0])
+        self.low, self.high = int(domain.low[k]), int(domain.high[k])
+        self.first, self.pull = first, g * m
+        a = np.arange(root.n, -1, -1) + g
+        self.half, self.inverse = 0.5 * a, 1.0 / np.where(a > 0, a, 1.0)
+        self.fixed = root.entropy[k, ::-1] + 0.5 * g * m * m
+        self.box = root.mean_lower[k, 0], root.mean_upper[k, 0]
+        self.boxed = bool(np.isfinite(self.box).any())
+        squares, total = float(x @ x) + g * m * m, float(np.abs(x).sum()) + g * abs(m)
+        z, far = abs(float(np.clip(0.0, *self.box))), max(float(np.abs(x).max()), abs(m) if g > 0 else 0.0)
+        table = float(np.abs(self.fixed[np.isfinite(self.fixed)]).max(initial=0.0))
+        self.size = 2.0 * squares + float(self.half[0]) * z * z + total * z + table
+        self.sums = squares + max(far, z) * total
+
+    def ending(self, at: int, most: int) -> tuple[slice, Array]:
+        """The clusters that end before sample ``at`` and begin at sample 0 .. most: which of these, and their cost."""
+        which = slice(max(0, at - self.high), max(0, min(most, at - self.low) + 1))
+        sizes = slice(len(self.first) - 1 - at + which.start, len(self.first) - 1 - at + which.stop)
+        total = self.first[at] - self.first[which]
+        if self.pull:
+            total += self.pull
+        mu = total * self.inverse[sizes]
+        if self.boxed:
+            np.clip(mu, *self.box, out=mu)
+        cost = self.half[sizes] * mu
+        cost -= total
+        cost *= mu
+        cost += self.fixed[sizes]
+        return which, cost
+
+
 def dynamic(root: Root, domain: Domain, evidence: Evidence, target: float) -> float:
     """The optimum in one dimension, less rounding."""
     why = refusal(root, domain)
@@ -52,38 +90,30 @@ def dynamic(root: Root, domain: Domain, evidence: Evidence, target: float) -> fl
         raise Rejected(f"dynamic programming does not apply: {why}")
     n, K, classes = root.n, root.K, domain.exchangeable(root)
     x = np.sort(root.points[0, :, 0])
-    first, square = running_sums(x), running_sums(x * x)
-    states = list(itertools.product(*(range(len(m) + 1) for m in classes)))
+    first, squares = running_sums(x), 0.5 * running_sums(x * x)
+    clusters = [_Clusters(root, domain, int(members[0]), x, first) for members in classes]
+    states = list(itertools.product(*(range(len(members) + 1) for members in classes)))
     place = {state: i for i, state in enumerate(states)}
-    room(len(states), n + 1)
+    room(2 * len(states), n + 1)
     best = np.full((len(states), n + 1), math.inf)
     best[0, 0] = 0.0
-    largest = far = 0.0  # terms of a cost, and means, at most
+    rest = best - squares  # a cluster then adds the squares up to its end
     for j in range(n + 1):
-        size = j - np.arange(j + 1)  # the last cluster holds samples i .. j-1
-        total, squares = first[j] - first[: j + 1], square[j] - square[: j + 1]
-        costs = []
-        for k in (int(m[0]) for m in classes):
-            g, m, h = float(root.prior_weight[k, 0]), float(root.prior_mean[k, 0]), root.entropy[k, size]
-            a, b, c = size + g, total + g * m, 0.5 * squares + 0.5 * g * m * m
-            mu = np.clip(b / np.maximum(a, 1e-300), root.mean_lower[k, 0], root.mean_upper[k, 0])
-            half = 0.5 * a * mu * mu
-            cost = half - b * mu + c + h
-            if np.isnan(cost).any():
-                raise Rejected("its numbers overflow")
-            cost[(size < domain.low[k]) | (size > domain.high[k])] = math.inf
-            costs.append(cost)
-            terms = (half + np.abs(b * mu) + c + np.abs(h))[np.isfinite(cost)]
-            largest, far = max(largest, float(terms.max(initial=0.0))), max(far, float(np.abs(mu).max()))
-        for state in states:
+        rows: dict[tuple[int, int], tuple[slice, Array]] = {}
+        for state in states[1:] if j == n else states[1:-1]:  # the last one holds all samples
+            i = place[state]
             for c, used in enumerate(state):
                 if used:
                     before = place[(*state[:c], used - 1, *state[c + 1 :])]
-                    found = (best[before, : j + 1] + costs[c]).min()
-                    best[place[state], j] = min(best[place[state], j], found)
-    value = float(best[-1, -1])
-    if math.isinf(value):
-        return math.inf
-    sums = float(square[-1]) + far * float(np.abs(x).sum())
-    error = K * (32 * UNIT * sums + gamma(32) * largest) + gamma(2 * K + 4) * (abs(value) + K * largest)
-    return below(value, 1.01 * error + root.error)
+                    most = j if before else 0  # the first cluster begins at sample 0
+                    if (c, most) not in rows:
+                        rows[c, most] = clusters[c].ending(j, most)
+                    which, cost = rows[c, most]
+                    found = squares[j] + (rest[before, which] + cost).min(initial=math.inf)
+                    best[i, j] = np.minimum(best[i, j], found)  # what is not a number remains to be seen
+            rest[i, j] = best[i, j] - squares[j]
+    value, size = float(best[-1, -1]), max(kind.size for kind in clusters)
+    error = K * (32 * UNIT * max(kind.sums for kind in clusters) + (gamma(32) + (K + 2) * gamma(4)) * size)
+    if not math.isfinite(error) or math.isnan(value):
+        raise Rejected("its numbers overflow")
+    return value if math.isinf(value) else below(value, 1.01 * error + root.error)
