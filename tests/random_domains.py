@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from brute_force import Clusterings
-from certmix.kernels.arrays import instance_arrays
+from certmix.presolve.arrays import instance_arrays
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import CannotLink, DirichletPrior, GaussianPrior, Label, MinimumSize, MustLink, Problem
 from certmix.problem.features import EVERY_FEATURE, Feature

@@ -21,7 +21,7 @@ from certmix.status import Status, Termination, Tolerances, decide
 if TYPE_CHECKING:
     import pandas as pd
 
-    from certmix.certificate.format import Certificate
+    from certmix.io.certificates import Certificate
     from certmix.io.transform import Transform
     from certmix.verify.check import Verdict
 
@@ -141,15 +141,6 @@ class Result:
             f"{self.gap_absolute:.4g} nats ({100 * self.gap_relative:.3g} %) of the optimum ({self.termination})."
         )
 
-    def checked(self, data: Any) -> tuple[Result, Verdict]:
-        """Let the checker look at the certificate: the result with the level it then has, and the verdict."""
-        from certmix.verifying import verify
-
-        if self.certificate is None:
-            raise ValueError("there is no certificate to check: ask for one with certificate=True")
-        verdict = verify(self.certificate, data)
-        return self.judged(verdict), verdict
-
     def judged(self, verdict: Verdict) -> Result:
         """The result with the level that a verdict on its certificate gives it.
 
@@ -238,13 +229,13 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, ready for JSON (missing numbers are None)."""
-        from certmix.io.results import as_dict
+        from certmix.saving import as_dict
 
         return as_dict(self)
 
     def save(self, path: str | Path) -> Path:
         """Write ``PATH.json`` and ``PATH.npz``."""
-        from certmix.io.results import save
+        from certmix.saving import save
 
         return save(self, path)
 
@@ -255,7 +246,7 @@ class Result:
         The certificate beside it comes with it. A directory that holds only the snapshot of a run that was cut short
         gives that.
         """
-        from certmix.io.results import load
+        from certmix.saving import load
 
         return load(path)
 

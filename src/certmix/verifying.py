@@ -6,21 +6,26 @@ of the statement by the program's own ``state``; the checking itself is :func:`c
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from certmix import datasets
 from certmix.certificate.comparing import PARTS, different, told, where
+from certmix.certificate.statement import state
 from certmix.errors import InputError
+from certmix.io.certificates import Certificate
+from certmix.io.constraints import read_constraints
+from certmix.io.tables import read_table
+from certmix.problem import Problem, component_names
+from certmix.problem.rules import resolve_rules
+from certmix.result import Result
 from certmix.verify.check import Verdict, check
 from certmix.verify.statement import data_digest
-
-if TYPE_CHECKING:
-    from certmix.certificate.format import Certificate
-    from certmix.problem import Problem
 
 
 def verify(
@@ -74,10 +79,16 @@ def verify(
     return replace(verdict, sentence=verdict.sentence + note, taken=taken)
 
 
+def checked(result: Result, data: Any) -> tuple[Result, Verdict]:
+    """Let the checker look at a result's certificate: the result with the level it then has, and the verdict."""
+    if result.certificate is None:
+        raise ValueError("there is no certificate to check: ask for one with certificate=True")
+    verdict = verify(result.certificate, data)
+    return result.judged(verdict), verdict
+
+
 def opened(certificate: Certificate | str | Path) -> Certificate | Verdict:
     """The certificate, or its rejection; a file that is not there is an :class:`InputError`."""
-    from certmix.certificate.format import Certificate
-
     if isinstance(certificate, Certificate):
         return certificate
     try:
@@ -100,17 +111,11 @@ def _own(
     data: Any, constraints: Any, stated: Mapping[str, Any]
 ) -> tuple[np.ndarray, Mapping[str, Any], Collection[str]]:
     """The samples, the statement as the user has it, and the parts of it that the user has given."""
-    from certmix.certificate.statement import state
-    from certmix.io.constraints import read_constraints
-    from certmix.problem import Problem
-
     samples, table, problem = _data(data)
     if isinstance(constraints, (str, Path)):
         constraints = read_constraints(constraints, table=dict(table))
     if problem is not None:
         if constraints is not None:
-            from certmix.problem.rules import resolve_rules
-
             # What the user's names stand for, in samples and components, is what is compared.
             problem = _named(problem, constraints)
             return (
@@ -144,33 +149,23 @@ def _own(
 
 def _data(data: Any) -> tuple[Any, Mapping[str, Any], Problem | None]:
     """``(samples, every column of the file, problem)``; a built-in data set is a problem."""
-    from certmix.problem import Problem
-
     if isinstance(data, Problem):
         return data.data, {}, data
     if not isinstance(data, (str, Path)):
         return data, {}, None
-    from certmix.cli.request import BUILT_IN, Request, build, read_data
-
-    if str(data).partition(":")[0] in BUILT_IN:
-        request = Request(data=str(data))
-        problem = build(request).problem
-        return problem.data, read_data(request).everything, problem
-    from certmix.io.tables import read_table
-
+    if str(data).partition(":")[0] in datasets.NAMES:
+        found = datasets.named(str(data))
+        problem = found.problem()
+        return problem.data, found.everything(), problem
     table = read_table(data)
     return table.frame(), table.everything, None
 
 
 def _named(problem: Problem, constraints: Any) -> Problem:
     """The problem, its components named by the constraints where it gives them no names of its own."""
-    from certmix.cli.request import component_names
-
-    names = None if problem.named_components else component_names(list(constraints), (), problem.n_components)
+    names = None if problem.named_components else component_names(constraints, (), problem.n_components)
     if names is None:
         return problem
-    import copy
-
     named = copy.copy(problem)
     named.component_names = names
     return named

@@ -20,6 +20,7 @@ from certmix.problem.features import EVERY_FEATURE, Feature
 from certmix.status import Status
 from certmix.verify import statement
 from certmix.verify.check import check
+from certmix.verifying import checked
 from random_instances import random_problem
 
 PAM50 = Path(__file__).parents[2] / ".." / "shared" / "data" / "pam50"
@@ -99,10 +100,10 @@ def test_whoever_solved_it_the_certificate_is_verified(engine: str, weights: str
     problem = shaken(40, 2, 3, 1).replace(weights=weights)
     result = certmix.solve(problem, engine, certificate=True)
     assert result.certificate is not None
-    checked, verdict = result.checked(problem)
+    again, verdict = checked(result, problem)
     assert verdict.verified, verdict.sentence
-    assert checked.certificate_level == result.certificate_level == "verified"
-    assert checked.tolerances.closed(verdict.value, verdict.bound)
+    assert again.certificate_level == result.certificate_level == "verified"
+    assert again.tolerances.closed(verdict.value, verdict.bound)
     assert verdict.value == pytest.approx(result.objective, rel=1e-12)
 
 
@@ -152,12 +153,12 @@ def test_the_level_stays_where_the_certificate_says_less() -> None:
     weaker = replace(
         result, certificate=Certificate(document, result.certificate.arrays), certificate_level="computed"
     )
-    again, verdict = weaker.checked(problem)
+    again, verdict = checked(weaker, problem)
     assert verdict.verified
     assert again.certificate_level == "computed"
-    assert result.checked(problem.data + 1.0)[0].certificate_level == "computed"
+    assert checked(result, problem.data + 1.0)[0].certificate_level == "computed"
     with pytest.raises(ValueError, match="no certificate"):
-        replace(result, certificate=None).checked(problem)
+        checked(replace(result, certificate=None), problem)
 
 
 def test_files_come_back_as_they_were(tmp_path: Path) -> None:

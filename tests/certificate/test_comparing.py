@@ -11,9 +11,9 @@ import pytest
 
 import certmix
 from certmix.certificate.comparing import PARTS, RULES, different
-from certmix.certificate.format import Certificate
 from certmix.certificate.statement import state
 from certmix.errors import InputError
+from certmix.io.certificates import Certificate
 from certmix.problem import GaussianPrior, Label, MaximumSize, MinimumSize, Problem
 from certmix.verify import statement as statements
 from certmix.verify.evidence import Rejected

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from certmix import datasets
-from certmix.certificate.format import Certificate
 from certmix.certificate.lagrangian import Unproved
 from certmix.certificate.semidefinite import recorded
 from certmix.errors import InfeasibleError
+from certmix.io.certificates import Certificate
 from certmix.presolve.instance import reduce
 from certmix.problem import CannotLink, Label, MinimumSize, MustLink, Problem
 from certmix.search.bounds.semidefinite import bound

@@ -18,8 +18,8 @@ import pytest
 
 import certmix
 from certmix.certificate import lagrangian as maker
-from certmix.certificate.format import Certificate
 from certmix.certificate.prove import make
+from certmix.io.certificates import Certificate
 from certmix.problem import CannotLink, Label, MinimumSize, MustLink, Packing, Problem, is_feasible
 from certmix.verify.check import check
 from certmix.verify.statement import data_digest, digest

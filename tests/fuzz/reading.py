@@ -28,11 +28,11 @@ from certmix.errors import CertmixError
 from certmix.io.constraint_writer import write_constraints
 from certmix.io.constraints import read_constraints
 from certmix.io.matrices import read_matrix
-from certmix.io.results import load, save
 from certmix.io.tables import Table, read_table
 from certmix.io.text import Style
 from certmix.problem import MustLink, Problem
 from certmix.result import Result
+from certmix.saving import load, save
 from certmix.solving import solve
 
 SECONDS = 20
@@ -227,7 +227,8 @@ def _result() -> tuple[bytes, bytes]:
 
 
 def _result_in_one() -> list[bytes]:
-    from certmix.io.results import as_dict, dumps
+    from certmix.io.strict_json import dumps
+    from certmix.saving import as_dict
 
     problem = Problem(np.array([0.0, 0.1, 3.0, 3.1])[:, None], 2)
     return [_result()[0], dumps(as_dict(solve(problem, "enumerate"))).encode()]

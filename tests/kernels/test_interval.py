@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from brute_force import Clusterings, Node, node_around, wide_node
-from certmix.kernels.arrays import Arrays, instance_arrays
+from certmix.kernels.arrays import Arrays
 from certmix.kernels.contraction import box_distances, contract_means, drop_dominated, order_components
 from certmix.kernels.interval import CLOSED, DECIDED, bound_node, chord, explore_node
 from certmix.kernels.settled import rest_of, sorted_rest, unsettled
+from certmix.presolve.arrays import instance_arrays
 from certmix.presolve.instance import reduce
 from certmix.problem import Label, MustLink, Problem
 from certmix.problem.features import Feature

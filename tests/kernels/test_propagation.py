@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from brute_force import Clusterings, Node, node_around, wide_node
-from certmix.kernels.arrays import Arrays, instance_arrays
+from certmix.kernels.arrays import Arrays
 from certmix.kernels.propagation import propagate, single
+from certmix.presolve.arrays import instance_arrays
 from certmix.presolve.instance import reduce
 from certmix.problem import (
     CannotLink,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from brute_force import wide_node
-from certmix.kernels.arrays import Arrays, instance_arrays
+from certmix.kernels.arrays import Arrays
 from certmix.kernels.propagation import propagate, propagate_rest
 from certmix.kernels.settled import Rest, rest_of, settle, sorted_rest, unsettled
+from certmix.presolve.arrays import instance_arrays
 from certmix.presolve.instance import Instance, reduce
 from certmix.search.bounds.interval import IntervalBound
 from random_instances import random_problem

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from brute_force import Clusterings, Node, node_around
-from certmix.kernels.arrays import instance_arrays
 from certmix.ledger import Ledger
 from certmix.options import Options
+from certmix.presolve.arrays import instance_arrays
 from certmix.presolve.instance import reduce
 from certmix.problem import CannotLink, DirichletPrior, GaussianPrior, Problem
 from certmix.search.bounds.base import Bound, Explored

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import certmix
-from certmix.certificate import format as files
-from certmix.certificate.format import Certificate
+from certmix.io import certificates as files
+from certmix.io.certificates import Certificate
 from certmix.problem import Problem
 from certmix.verify import dynamic, evidence
 from certmix.verify.check import check

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import certmix
-from certmix.certificate.format import Certificate
 from certmix.certificate.statement import state
+from certmix.io.certificates import Certificate
 from certmix.problem import CannotLink, DirichletPrior, GaussianPrior, Problem
 from certmix.verify import dynamic, enumeration
 from certmix.verify import statement as statements

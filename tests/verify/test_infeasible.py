@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import certmix
-from certmix.certificate.format import Certificate
 from certmix.certificate.statement import state
+from certmix.io.certificates import Certificate
 from certmix.problem import CannotLink, Label, MaximumSize, MustLink, Packing, Problem, is_feasible
 from certmix.problem.features import EVERY_FEATURE, Feature
 from certmix.verify.check import Verdict, check

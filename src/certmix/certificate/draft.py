@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from certmix._version import __version__
-from certmix.certificate.format import FORMAT, VERSION, Certificate
 from certmix.certificate.statement import state
+from certmix.io.certificates import FORMAT, VERSION, Certificate
 from certmix.problem import Problem
 from certmix.result import Result
 from certmix.verify.statement import data_digest, digest

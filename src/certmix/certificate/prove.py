@@ -11,10 +11,10 @@ from typing import Any
 
 from certmix.certificate.conflicts import Conflicts
 from certmix.certificate.draft import Draft
-from certmix.certificate.format import Certificate
 from certmix.certificate.infeasible import in_conflict, refute
 from certmix.certificate.lagrangian import LagrangianProver, Unproved
 from certmix.certificate.statement import state
+from certmix.io.certificates import Certificate
 from certmix.presolve.instance import Instance
 from certmix.problem import Problem
 from certmix.result import Result

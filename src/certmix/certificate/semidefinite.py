@@ -14,9 +14,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from certmix.certificate.draft import Draft
-from certmix.certificate.format import Certificate
 from certmix.certificate.lagrangian import Unproved
 from certmix.engines import engine, why_not
+from certmix.io.certificates import Certificate
 from certmix.ledger import Ledger
 from certmix.options import Options
 from certmix.presolve.instance import reduce

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from certmix.errors import InputError
 from certmix.io.atomic import write_text
-from certmix.io.results import as_dict, save
 from certmix.observers.snapshot import NAME as SNAPSHOT
+from certmix.saving import as_dict, save
 
 CERTIFICATE = "certificate"
 

@@ -138,7 +138,7 @@ def build(request: Request, otherwise: int | None = None) -> Asked:
     if n_components is None and otherwise is None:
         raise InputError("say how many components there are, with -k")
 
-    from certmix.problem import Problem
+    from certmix.problem import Problem, component_names
 
     covariance, warnings = _covariance(request, data)
     constraints = _constraints(request, data)
@@ -175,8 +175,7 @@ def _with_option(error: InputError) -> str:
 
 def read_data(request: Request) -> _Data:
     """The data of a request: a file, or a built-in set."""
-    name, _, options = request.data.partition(":")
-    return _built_in(request, name, options) if built_in(request) else _file(request)
+    return _built_in(request, request.data.partition(":")[0]) if built_in(request) else _file(request)
 
 
 def built_in(request: Request) -> bool:
@@ -239,7 +238,7 @@ def _check_covariance_options(request: Request) -> None:
         )
 
 
-def _built_in(request: Request, name: str, options: str) -> _Data:
+def _built_in(request: Request, name: str) -> _Data:
     for option, value in (
         ("--columns", request.columns),
         ("--name-column", request.name_column),
@@ -259,16 +258,8 @@ def _built_in(request: Request, name: str, options: str) -> _Data:
             )
     from certmix import datasets
 
-    try:
-        found = datasets.load(name, **_dataset_options(name, options))
-    except InputError:
-        raise
-    except (TypeError, ValueError) as error:  # a text where the recipe wants a number
-        raise InputError(f"{request.data}: {error}") from None
+    found = datasets.named(request.data)
     frame = found.frame()
-    everything: dict[str, Any] = dict(zip(frame.columns, frame.values.T, strict=True))
-    if found.classes is not None:
-        everything["target"] = found.classes
     known = {
         what: getattr(found, what)
         for what in ("precision", "variance")
@@ -278,32 +269,12 @@ def _built_in(request: Request, name: str, options: str) -> _Data:
 
     return _Data(
         frame,
-        everything,
+        found.everything(),
         known,
         found.n_components,
         notes=(f"features: {some(list(map(str, frame.columns)))}",),
         where=f"the built-in data set {name!r}",
     )
-
-
-def _dataset_options(name: str, text: str) -> dict[str, Any]:
-    """``n=45,sigma=0.2`` after a built-in name: options of its recipe."""
-    found: dict[str, Any] = {}
-    for part in text.split(",") if text else ():
-        key, sign, value = part.partition("=")
-        if not sign or not key.strip() or not value.strip():
-            raise InputError(f"{name}:{text}: {part!r} is not of the form option=value")
-        found[key.strip()] = _value(value.strip())
-    return found
-
-
-def _value(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return {"true": True, "false": False}.get(text.lower(), text)
 
 
 def _file(request: Request) -> _Data:
@@ -412,19 +383,3 @@ def _refuse_dropped(constraints: list[Any], dropped: tuple[Any, ...]) -> None:
                     f"{item.kind}{item.at()}: sample {str(ref).strip()!r} was left out because a value of it is "
                     "missing (--missing drop-samples)"
                 )
-
-
-def component_names(
-    constraints: list[Any], column: Sequence[Any], n_components: int
-) -> tuple[str, ...] | None:
-    """The names that the label column and constraints give to components; None when they only count them.
-
-    A number that somebody wrote into a constraints file is the position of a component. Only where labels have as many
-    numbers as there are components, and not from 0 on, are they names: 1 to K, say.
-    """
-    from certmix.problem import Label, component_names_from
-
-    said = {getattr(item, "component", None) for item in constraints}
-    names = [*column, *(ref for ref in said if isinstance(ref, str))]
-    numbers = {item.component for item in constraints if isinstance(item, Label)}
-    return component_names_from([*names, *numbers] if len(numbers) == n_components else names, n_components)

@@ -15,10 +15,12 @@ from certmix.cli.request import Asked, Request, build, told
 from certmix.cli.standard_output import say
 from certmix.engines import NAMES
 from certmix.errors import InfeasibleError, OutputError
-from certmix.io.results import MOST_DATA, dumps
+from certmix.io.strict_json import dumps
 from certmix.options import USED_BY, Options, refuse_unused
+from certmix.saving import MOST_DATA
 from certmix.solving import solve
 from certmix.status import Status, Termination
+from certmix.verifying import checked
 
 if TYPE_CHECKING:
     from certmix.ledger import Observer
@@ -148,7 +150,7 @@ def _verified(result: Result, asked: Asked) -> Result:
     try:
         with interruption.raising():
             if verdict is None:
-                result, verdict = result.checked(asked.problem)
+                result, verdict = checked(result, asked.problem)
     except KeyboardInterrupt:
         print("not verified: interrupted while the certificate was checked", file=sys.stderr)
         return result

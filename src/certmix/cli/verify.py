@@ -36,7 +36,7 @@ def verify_command(
     """
     verdict = _verdict(certificate, request)
     if json:
-        from certmix.io.results import dumps, finite
+        from certmix.io.strict_json import dumps, finite
 
         entry = {
             "verified": verdict.verified,

@@ -27,7 +27,7 @@ _PLACES = {
 NAMES = tuple(name for name in _PLACES if name != "pam50")
 """The built-in sets; ``pam50`` needs the path of its files."""
 
-__all__ = ["NAMES", "Dataset", "load", "load_pam50"]
+__all__ = ["NAMES", "Dataset", "load", "load_pam50", "named"]
 
 
 def load(name: str, **options: Any) -> Dataset:
@@ -57,6 +57,37 @@ def load(name: str, **options: Any) -> Dataset:
 def load_pam50(path: Any, *, dimension: int | None = 4) -> Dataset:
     """The PAM50 breast cancer expression data; see :func:`certmix.datasets.pam50.load_pam50`."""
     return _recipe("pam50")(path, dimension=dimension)
+
+
+def named(text: str) -> Dataset:
+    """A data set as one types it: ``wine``, or ``iris1d:n=45,sigma=0.2`` with options of its recipe."""
+    name, _, options = text.partition(":")
+    try:
+        return load(name, **_options(name, options))
+    except InputError:
+        raise
+    except (TypeError, ValueError) as error:  # a text where the recipe wants a number
+        raise InputError(f"{text}: {error}") from None
+
+
+def _options(name: str, text: str) -> dict[str, Any]:
+    """``n=45,sigma=0.2`` after a built-in name: options of its recipe."""
+    found: dict[str, Any] = {}
+    for part in text.split(",") if text else ():
+        key, sign, value = part.partition("=")
+        if not sign or not key.strip() or not value.strip():
+            raise InputError(f"{name}:{text}: {part!r} is not of the form option=value")
+        found[key.strip()] = _value(value.strip())
+    return found
+
+
+def _value(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {"true": True, "false": False}.get(text.lower(), text)
 
 
 def _recipe(name: str) -> Callable[..., Dataset]:

@@ -103,6 +103,11 @@ class Dataset:
         """The data with the names of features and samples."""
         return Frame(self.data, tuple(map(str, self.feature_names)), self.names)
 
+    def everything(self) -> dict[str, Any]:
+        """Every column by its name, the known classes as ``target``: what constraints may refer to."""
+        columns: dict[str, Any] = dict(zip(map(str, self.feature_names), self.data.T, strict=True))
+        return columns if self.classes is None else {**columns, "target": self.classes}
+
     def __repr__(self) -> str:
         return f"Dataset({self.name!r}, {self.n_samples} samples x {self.n_features} features)"
 

@@ -57,8 +57,9 @@ class Snapshot(Silent):
     def write(self) -> None:
         """Write the present state, if there is a clustering."""
         from certmix.io.atomic import write_text
-        from certmix.io.results import as_dict, dumps
+        from certmix.io.strict_json import dumps
         from certmix.result import build_result
+        from certmix.saving import as_dict
 
         if self._run is None or self._run[2].incumbent is None:
             return

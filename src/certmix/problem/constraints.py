@@ -267,3 +267,18 @@ def component_names_from(values: Iterable[Any], n_components: int) -> tuple[str,
             f"{', …' if len(names) > 8 else ''}) but there are only {n_components} components"
         )
     return tuple(names + [f"component {k}" for k in range(len(names), n_components)])
+
+
+def component_names(
+    constraints: Iterable[Any], column: Iterable[Any], n_components: int
+) -> tuple[str, ...] | None:
+    """The names that the label column and constraints give to components; None when they only count them.
+
+    A number that somebody wrote into a constraints file is the position of a component. Only where labels have as many
+    numbers as there are components, and not from 0 on, are they names: 1 to K, say.
+    """
+    constraints = list(constraints)
+    said = {getattr(item, "component", None) for item in constraints}
+    names = [*column, *(ref for ref in said if isinstance(ref, str))]
+    numbers = {item.component for item in constraints if isinstance(item, Label)}
+    return component_names_from([*names, *numbers] if len(numbers) == n_components else names, n_components)

@@ -12,7 +12,6 @@ import pytest
 
 import certmix
 from brute_force import Clusterings, Node, node_around, wide_node
-from certmix.kernels.arrays import instance_arrays
 from certmix.kernels.contraction import contract_means
 from certmix.kernels.interval import bound_node
 from certmix.kernels.propagation import propagate
@@ -23,6 +22,7 @@ from certmix.paper.bnb.engine import BranchAndBound
 from certmix.paper.bnb.relaxation import RelaxationBound
 from certmix.paper.bnb.relaxation_dual import Decomposition, Domain, Multipliers
 from certmix.paper.bnb.relaxation_model import ConicModel, lower_hull
+from certmix.presolve.arrays import instance_arrays
 from certmix.presolve.instance import reduce
 from certmix.problem import CannotLink, Covering, Packing, Problem
 from certmix.search.nodes import Nodes

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from brute_force import Clusterings
-from certmix.kernels.arrays import instance_arrays
+from certmix.presolve.arrays import instance_arrays
 from certmix.presolve.instance import reduce
 from certmix.problem import (
     CannotLink,

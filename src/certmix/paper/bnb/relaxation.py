@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from certmix.kernels.arrays import instance_arrays
 from certmix.kernels.contraction import contract_means
 from certmix.kernels.propagation import propagate
 from certmix.kernels.settled import rest_of, sorted_rest
 from certmix.paper.bnb.branching import Fractional, Rule
 from certmix.paper.bnb.relaxation_dual import Decomposition, Domain
 from certmix.paper.bnb.relaxation_model import ConicModel, Relaxed
+from certmix.presolve.arrays import instance_arrays
 from certmix.presolve.instance import Instance
 from certmix.search.bounds.base import Explored
 from certmix.search.bounds.interval import IntervalBound

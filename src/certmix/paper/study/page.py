@@ -10,7 +10,7 @@ from typing import Any
 
 from certmix._version import __version__
 from certmix.io.atomic import write_atomically, write_text
-from certmix.io.results import dumps
+from certmix.io.strict_json import dumps
 from certmix.paper.study import paper
 from certmix.paper.study.render import FIGURES, TABLES, as_html, inline, markdown, page_html, page_markdown
 from certmix.paper.study.section import Figure, Section

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from certmix import datasets
-from certmix.io.results import finite
+from certmix.io.strict_json import finite
 from certmix.local.em import em
 from certmix.observers.wording import duration
 from certmix.paper.study import paper

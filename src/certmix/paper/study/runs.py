@@ -11,7 +11,7 @@ import numpy as np
 from certmix import datasets
 from certmix.engines import engine as find_engine
 from certmix.errors import UnsupportedError
-from certmix.io.results import as_dict, finite
+from certmix.io.strict_json import finite
 from certmix.ledger import Ledger, Progress
 from certmix.local.solution import LocalSolution
 from certmix.observers.base import Silent
@@ -20,8 +20,10 @@ from certmix.paper.study.cells import Cell, Record, Tell
 from certmix.paper.study.settings import Settings
 from certmix.problem import Problem
 from certmix.result import Result
+from certmix.saving import as_dict
 from certmix.solving import solve
 from certmix.status import Termination, Tolerances
+from certmix.verifying import checked
 
 PAPERS_MODELS = ("minlp", "miqp")
 # A run of fewer seconds in which kernels were compiled is repeated, for the sake of its seconds.
@@ -136,7 +138,7 @@ def engine_cell(
             verdict = result.verdict
             if verdict is None:
                 tell("checking the certificate")
-                result, verdict = result.checked(asked)
+                result, verdict = checked(result, asked)
             return as_dict(result) | {"verdict": verdict.sentence}
         return as_dict(result)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from certmix._version import __version__
 from certmix.io.atomic import write_text
-from certmix.io.results import dumps
+from certmix.io.strict_json import dumps
 from certmix.paper.study.cells import Cell, Record
 
 FORMAT = "certmix-study-cell"

@@ -6,9 +6,9 @@ import itertools
 
 import numpy as np
 
-from certmix.kernels.arrays import instance_arrays
 from certmix.kernels.interval import DECIDED, OPEN, explore_batch
 from certmix.kernels.splitting import SPLIT_GROUP, SPLIT_MEAN, SPLIT_SIZE
+from certmix.presolve.arrays import instance_arrays
 from certmix.presolve.instance import Instance
 from certmix.search.bounds.base import Explored
 from certmix.search.bounds.leaves import exact_value

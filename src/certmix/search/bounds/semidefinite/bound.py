@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from certmix import memory
-from certmix.kernels.arrays import instance_arrays
 from certmix.local.moves import LocalSearch
+from certmix.presolve.arrays import instance_arrays
 from certmix.presolve.instance import Instance
 from certmix.search.bounds.base import Explored
 from certmix.search.bounds.interval import IntervalBound

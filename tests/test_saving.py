@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from certmix.errors import InputError
-from certmix.io.results import as_dict, dumps, load, save
+from certmix.io.strict_json import dumps
 from certmix.ledger import Ledger
 from certmix.problem import MustLink, Problem
 from certmix.result import Result, build_result
+from certmix.saving import as_dict, load, save
 from certmix.status import Status, Termination, Tolerances
 
 KEYS = [

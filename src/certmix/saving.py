@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,6 +19,7 @@ import numpy as np
 
 from certmix.errors import InputError
 from certmix.io.atomic import write_atomically, write_text
+from certmix.io.strict_json import dumps, finite, loads
 from certmix.io.transform import Transform
 from certmix.ledger import TracePoint
 from certmix.problem.satisfaction import Satisfaction
@@ -75,23 +75,12 @@ def as_dict(result: Result) -> dict[str, Any]:
     }
 
 
-def finite(value: float) -> float | None:
-    """The number, or None when it is infinite or not a number."""
-    return float(value) if math.isfinite(value) else None
-
-
 def _plain(array: np.ndarray | None) -> Any:
     if array is None:
         return None
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         return [_plain(row) for row in array] if array.ndim > 1 else [finite(x) for x in array]
     return array.tolist()
-
-
-def dumps(document: Mapping[str, Any]) -> str:
-    """Strict JSON, one line for every top-level key."""
-    lines = [f"  {json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in document.items()]
-    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 # -- writing -------------------------------------------------------------------------------------------
@@ -166,7 +155,7 @@ def _in_directory(path: Path) -> Path:
 
 def _with_certificate(result: Result, source: Path) -> Result:
     """The result with the certificate beside it, if there is one and it is about the same clustering."""
-    from certmix.certificate.format import Certificate
+    from certmix.io.certificates import Certificate
 
     beside = source.with_name(CERTIFICATE)
     if not beside.is_file():
@@ -185,7 +174,7 @@ def _read_json(source: Path) -> dict[str, Any]:
     try:
         if not source.is_file():
             raise InputError(f"there is no file {str(source)!r}")
-        document = json.loads(source.read_text(encoding="utf-8"), parse_constant=_no_constant)
+        document = loads(source.read_text(encoding="utf-8"))
     except InputError:
         raise
     except OSError as error:
@@ -195,10 +184,6 @@ def _read_json(source: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise InputError(f"{source} is not a result of certmix")
     return document
-
-
-def _no_constant(text: str) -> float:
-    raise ValueError(f"{text} is not allowed")
 
 
 def _read_arrays(stem: Path, entry: Mapping[str, Any]) -> dict[str, Any]:
