@@ -19,7 +19,7 @@ import numpy as np
 from certmix.engines import engine, why_not
 from certmix.errors import InfeasibleError
 from certmix.ledger import Ledger
-from certmix.options import BRANCHING, LOGARITHMS, USED_BY, Options
+from certmix.options import BRANCHING, LOGARITHMS, Options
 from certmix.paper.bnb.branching import branching_rule
 from certmix.paper.bnb.relaxation import RelaxationBound
 from certmix.presolve.first_bound import first_bound
@@ -47,19 +47,7 @@ MakeBound = Callable[[Instance, Ledger, Options], Bound]
 def by_engine(problem: Problem, name: str, options: Options) -> Claim:
     """A run through the front door."""
     start = time.perf_counter()
-    result = solve(
-        problem,
-        name,
-        gap=options.gap,
-        absolute_gap=options.absolute_gap,
-        time_limit=options.time_limit,
-        node_limit=options.node_limit,
-        threads=options.threads,
-        seed=options.seed,
-        restarts=options.restarts,
-        start=options.start,
-        **{option: getattr(options, option) for option, users in USED_BY.items() if name in users},
-    )
+    result = solve(problem, name, options=options)
     used = engine(result.engine)
     return Claim(
         name,
@@ -146,7 +134,7 @@ def forgetful_semidefinite_bound(instance: Instance, ledger: Ledger, options: Op
 
 
 def relaxation_bound(instance: Instance, ledger: Ledger, options: Options) -> Bound:
-    return RelaxationBound(instance, branching_rule(options.branching))
+    return RelaxationBound(instance, branching_rule(options.own("branching")))
 
 
 # -- one draw ----------------------------------------------------------------------------------------------------

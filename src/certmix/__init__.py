@@ -26,6 +26,7 @@ _PLACES = {
     "MaximumSize": "certmix.problem",
     "MinimumSize": "certmix.problem",
     "MustLink": "certmix.problem",
+    "Options": "certmix.options",
     "Packing": "certmix.problem",
     "Partitioning": "certmix.problem",
     "Problem": "certmix.problem",
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from certmix.errors import CertmixError, CovarianceWarning, InfeasibleError, InputError, UnsupportedError
     from certmix.estimator import CertifiedGaussianMixture
     from certmix.io.constraints import read_constraints
+    from certmix.options import Options
     from certmix.problem import (
         CannotLink,
         Covering,

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from certmix.errors import CertmixError, InfeasibleError
 from certmix.mixture import log_joint, probabilities
-from certmix.options import checked_engine_options
+from certmix.options import Options, checked_engine_options, options_of
 from certmix.problem import Problem
 from certmix.problem.measurements import refuse_kinds
 from certmix.result import Result
@@ -176,20 +176,17 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
         )
         result = solve(
             problem,
-            self.engine,
-            gap=self.gap,
-            absolute_gap=self.absolute_gap,
-            time_limit=self.time_limit,
-            node_limit=self.node_limit,
-            memory_limit=self.memory_limit,
-            threads=self.threads,
-            seed=_seed(self.random_state),
-            restarts=self.restarts,
-            **checked_engine_options(self.engine_options),
+            options=self._options(),
             verbose=self.verbose,
         )
         self._keep(problem, result)
         return self
+
+    def _options(self) -> Options:
+        """The options that are parameters here, and those of single engines."""
+        own = {name: value for name, value in vars(self).items() if name in options_of(Options)}
+        specific = checked_engine_options(self.engine_options)
+        return Options(**own, **specific, seed=_seed(self.random_state))
 
     def _named(self, data: np.ndarray, names: list[Any] | None) -> Any:
         """The validated data, with the names of their features where there are any."""

@@ -1,13 +1,22 @@
-"""The options of a run, checked before any work."""
+"""The options of a run: one dataclass that the command line, ``solve`` and the estimator share.
+
+A new option is a field of :class:`Options`. Its type and default are there, all else that is known of it is an
+:class:`Option` beside the type: the command line makes a flag of it (:mod:`certmix.cli.flags`), ``solve`` takes it by
+name, and the dataclass checks it before any work.
+"""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cache
 from numbers import Integral
-from typing import Any
+from pathlib import Path
+from textwrap import fill, indent
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from certmix import memory
 from certmix.errors import InputError
@@ -16,88 +25,176 @@ from certmix.status import Tolerances
 
 BRANCHING = ("pseudo-cost", "strong", "most-infeasible", "most-integral")
 LOGARITHMS = ("tangent", "chord")
+SOLVERS = ("scip", "gurobi", "copt", "baron")
+
+_MODELS = "Models of minlp and miqp"
 
 
-@dataclass(frozen=True, kw_only=True)
+def _engines() -> Sequence[str]:
+    from certmix.engines import NAMES
+
+    return NAMES
+
+
+@dataclass(frozen=True)
+class Option:
+    """What is known of an option beside its name, type and default."""
+
+    help: str
+    """What it does, in words for the command line and for Python."""
+    _: KW_ONLY
+    more: str = ""
+    """What else there is to say of it in Python."""
+    unit: str = ""
+    metavar: str = ""
+    """What stands for its value in the help; by default the unit."""
+    flags: tuple[str, ...] = ()
+    """How it is written on the command line; by default like its name."""
+    panel: str = "Run"
+    kind: Any = None
+    """What the command line reads: by default the type of the field without None; bool is a flag."""
+    least: float | None = None
+    choices: Sequence[str] | Callable[[], Sequence[str]] = ()
+    """What it may be. A function is asked by who completes a command line, and the run itself checks the value."""
+    noun: str = ""
+    """What errors call it; by default its name."""
+    complete: Callable[[str], list[str]] | None = None
+    """What completes on the command line, where that is not one of the choices."""
+    engines: tuple[str, ...] = ()
+    """The engines that have it; none stands for all. The others refuse it."""
+    default: Any = None
+    """What those engines take where it is not given."""
+    argument: bool = False
+    """Whether it stands on the command line without a flag."""
+
+
+@dataclass(frozen=True)
 class Options:
-    """Options that every engine understands.
+    """Everything that can be asked of a run; every engine understands it or refuses it."""
 
-    Parameters
-    ----------
-    gap, absolute_gap : float
-        Stop as soon as the relative gap ``(UB - LB) / max(1, |UB|)`` or the absolute gap in nats is reached.
-    time_limit : float, optional
-        Seconds.
-    node_limit : int, optional
-    memory_limit : int or str, optional
-        Bytes of resident memory of the process, or a text like ``4G``. Default: 80 % of what the machine or container
-        has free when the run starts, beyond what the process takes already.
-    threads : int, optional
-        Default: all cores that this process may use.
-    seed : int
-        The same seed and node limit give the same answer.
-    restarts : int, optional
-        How many starts the local methods make; each engine has its own default.
-    start : array of n labels, optional
-        A clustering to start from.
-    branching : str
-        How ``bnb`` chooses the variable to branch on: one of :data:`BRANCHING`.
-    solver : str
-        Who solves the model of ``minlp`` or ``miqp``: one of :data:`certmix.paper.formulation.solvers.SOLVERS`.
-    logarithm : str
-        How ``miqp`` replaces the logarithm: ``tangent`` (from below) or ``chord`` (from above, as in the paper).
-    breakpoints : int
-        How many breakpoints that piecewise-linear function has at first.
-    adaptive : bool
-        Whether breakpoints are added around the incumbent, or twice as many regular ones taken.
-    warm_start : bool
-        Whether ``minlp`` and ``miqp`` begin with hard EM's clustering, or with nothing (the paper's protocol).
-    certificate : bool
-        Whether the engine shall leave a record of its proof in the ledger, for a certificate.
-    """
-
-    gap: float = 1e-6
-    absolute_gap: float = 0.0
-    time_limit: float | None = None
-    node_limit: int | None = None
-    memory_limit: Any = None
-    threads: int | None = None
-    seed: int = 0
-    restarts: int | None = None
-    start: Any = None
-    branching: str = BRANCHING[0]
-    solver: str = "scip"
-    logarithm: Any = LOGARITHMS[0]
-    breakpoints: int = 10
-    adaptive: bool = True
-    warm_start: bool = True
-    certificate: bool = False
+    engine: Annotated[str, Option("Engine; see: certmix engines.", metavar="NAME", choices=_engines)] = "auto"
+    _: KW_ONLY
+    gap: Annotated[
+        float, Option("Relative gap (UB - LB) / max(1, |UB|) that is good enough.", metavar="G")
+    ] = 1e-6
+    absolute_gap: Annotated[
+        float, Option("Absolute gap, in nats, that is good enough.", unit="nats", metavar="G")
+    ] = 0.0
+    time_limit: Annotated[
+        float | None,
+        Option(
+            "Stop after so long, with the best clustering and bound there is.",
+            more="Kept to a second, or a twentieth of it, the certificate included.",
+            unit="seconds",
+            least=0,
+            noun="the time limit",
+        ),
+    ] = None
+    node_limit: Annotated[int | None, Option("Stop after so many nodes.", least=0)] = None
+    memory_limit: Annotated[
+        int | str | None,
+        Option(
+            "Stop at so much resident memory: bytes, or 500M, 4G. Default: 80 % of what is free.",
+            unit="bytes",
+            kind=str,
+        ),
+    ] = None
+    threads: Annotated[int | None, Option("Default: all cores.", least=1)] = None
+    seed: Annotated[
+        int, Option("Seed of the random starts: the same seed and node limit give the same answer.", least=0)
+    ] = 0
+    restarts: Annotated[
+        int | None,
+        Option("How many starts the local methods make. Default: each engine has its own.", least=1),
+    ] = None
+    start: Annotated[
+        Any,
+        Option(
+            "Clustering to start from: assignments.csv of an earlier run, or samples and labels.",
+            more="Also n labels, or a Result whose samples are matched by name.",
+            metavar="FILE",
+            kind=Path,
+        ),
+    ] = None
+    branching: Annotated[
+        str | None,
+        Option(
+            f"Branching rule of bnb: {BRANCHING[0]} (default), {', '.join(BRANCHING[1:])}.",
+            metavar="RULE",
+            choices=BRANCHING,
+            noun="branching rule",
+            engines=("bnb",),
+            default=BRANCHING[0],
+        ),
+    ] = None
+    solver: Annotated[
+        str | None,
+        Option(
+            "Who solves the model of minlp or miqp: scip (default), or gurobi, copt, baron where installed.",
+            metavar="NAME",
+            choices=lambda: SOLVERS,
+            engines=("minlp", "miqp"),
+            default=SOLVERS[0],
+            panel=_MODELS,
+        ),
+    ] = None
+    logarithm: Annotated[
+        str | None,
+        Option(
+            "Piecewise-linear logarithm of miqp: tangent (from below, default) or chord (from above, the paper's).",
+            metavar="KIND",
+            choices=LOGARITHMS,
+            engines=("miqp",),
+            default=LOGARITHMS[0],
+            panel=_MODELS,
+        ),
+    ] = None
+    breakpoints: Annotated[
+        int | None,
+        Option(
+            "How many breakpoints it has at first (10).",
+            least=2,
+            engines=("miqp",),
+            default=10,
+            panel=_MODELS,
+        ),
+    ] = None
+    adaptive: Annotated[
+        bool | None,
+        Option(
+            "Add breakpoints around the incumbent (default), or take twice as many regular ones.",
+            flags=("--adaptive/--regular",),
+            engines=("miqp",),
+            default=True,
+            panel=_MODELS,
+        ),
+    ] = None
+    warm_start: Annotated[
+        bool | None,
+        Option(
+            "Begin minlp and miqp with hard EM's clustering (default), or with none (the paper's protocol).",
+            flags=("--warm-start/--cold-start",),
+            engines=("minlp", "miqp"),
+            default=True,
+            panel=_MODELS,
+        ),
+    ] = None
+    certificate: Annotated[
+        bool | None,
+        Option(
+            "Whether to make a certificate. Default: with --out or --verify.",
+            more="It is in result.certificate, for certmix.verify; where none can be made the log says why.",
+            flags=("--certificate/--no-certificate",),
+            panel="Output",
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         Tolerances(self.gap, self.absolute_gap)
-        if self.time_limit is not None and not (_is_number(self.time_limit) and self.time_limit >= 0):
-            raise InputError(f"the time limit must be a number of seconds >= 0, not {self.time_limit!r}")
         memory.parsed(self.memory_limit)
-        if self.branching not in BRANCHING:
-            raise InputError(
-                f"unknown branching rule {self.branching!r}{did_you_mean(str(self.branching), BRANCHING)}"
-            )
-        if self.logarithm not in LOGARITHMS:
-            raise InputError(
-                f"unknown logarithm {self.logarithm!r}{did_you_mean(str(self.logarithm), LOGARITHMS)}"
-            )
-        for name, least in (
-            ("node_limit", 0),
-            ("threads", 1),
-            ("seed", 0),
-            ("restarts", 1),
-            ("breakpoints", 2),
-        ):
-            value = getattr(self, name)
-            if value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-                raise InputError(f"{name} must be a whole number >= {least}, not {value!r}")
+        for name, about in options_of(Options).items():
+            if getattr(self, name) is not None:
+                _check(name, about, getattr(self, name))
 
     @property
     def tolerances(self) -> Tolerances:
@@ -114,45 +211,78 @@ class Options:
         """What is left of the time limit after so many seconds."""
         return math.inf if self.time_limit is None else self.time_limit - seconds
 
+    def own(self, name: str) -> Any:
+        """An option of single engines; its default where it was not given."""
+        value = getattr(self, name)
+        return ENGINE_OPTIONS[name].default if value is None else value
 
-# Options that only some engines use; limits, threads and seed are there for all.
-USED_BY = {
-    "branching": ("bnb",),
-    "solver": ("minlp", "miqp"),
-    "logarithm": ("miqp",),
-    "breakpoints": ("miqp",),
-    "adaptive": ("miqp",),
-    "warm_start": ("minlp", "miqp"),
-}
+    def refuse_unused(self, engine: str, *, automatic: bool = False) -> None:
+        """Refuse options that the engine would ignore; the error names the engines that use them.
+
+        ``automatic`` says that the engine was chosen by ``auto``.
+        """
+        for name, about in ENGINE_OPTIONS.items():
+            if getattr(self, name) is not None and engine not in about.engines:
+                who = f"the engine that auto chose, {engine}," if automatic else f"engine {engine!r}"
+                raise InputError(
+                    f"the option {name} (--{name.replace('_', '-')}) is of no use here: {who} does not have it, "
+                    f"only {' and '.join(about.engines)}; leave it out, or choose another engine"
+                )
 
 
-def refuse_unused(engine: str, given: Mapping[str, Any], *, automatic: bool = False) -> None:
-    """Refuse options that the engine would ignore; the error names the engines that use them.
+@cache
+def options_of(cls: type) -> Mapping[str, Option]:
+    """The fields of a dataclass that are options, with what is known of them, their kind included."""
+    found = {}
+    for name, hint in get_type_hints(cls, include_extras=True).items():
+        for about in getattr(hint, "__metadata__", ()):
+            if isinstance(about, Option):
+                found[name] = about if about.kind else replace(about, kind=_without_none(get_args(hint)[0]))
+    return found
 
-    Parameters
-    ----------
-    given : mapping
-        Options of :data:`USED_BY`, None where one was not given.
-    automatic : bool
-        Whether the engine was chosen by ``auto``.
-    """
-    for name, value in given.items():
-        if value is not None and engine not in USED_BY[name]:
-            users = " and ".join(USED_BY[name])
-            who = f"the engine that auto chose, {engine}," if automatic else f"engine {engine!r}"
-            raise InputError(
-                f"the option {name} (--{name.replace('_', '-')}) is of no use here: {who} does not have it, "
-                f"only {users}; leave it out, or choose another engine"
-            )
+
+def _without_none(hint: Any) -> Any:
+    if get_origin(hint) in (Union, UnionType):
+        return next(part for part in get_args(hint) if part is not type(None))
+    return hint
+
+
+def changed(options: Options, given: Mapping[str, Any]) -> Options:
+    """The options with what is given instead; None stands for what is there."""
+    for name in given:
+        if name not in options_of(Options):
+            raise TypeError(f"there is no option {name!r}{did_you_mean(name, options_of(Options))}")
+    return replace(options, **{name: value for name, value in given.items() if value is not None})
+
+
+def described(cls: type) -> str:
+    """The options of a dataclass as a list of parameters in a docstring."""
+    lines = []
+    for name, about in options_of(cls).items():
+        kind = getattr(about.kind, "__name__", about.kind)
+        lines.append(f"{name} : {kind}")
+        lines.append(indent(fill(f"{about.help} {about.more}".strip(), 106), "    "))
+    return indent("\n".join(lines), "    ") + "\n"
+
+
+def _check(name: str, about: Option, value: Any) -> None:
+    if about.choices and not callable(about.choices) and value not in about.choices:
+        noun = about.noun or name.replace("_", " ")
+        raise InputError(f"unknown {noun} {value!r}{did_you_mean(str(value), about.choices)}")
+    if about.least is None:
+        return
+    kind, what = (Integral, "whole number") if about.kind is int else ((int, float), "number")
+    if isinstance(value, bool) or not isinstance(value, kind) or not float(value) >= about.least:
+        of = f" of {about.unit}" if about.unit else ""
+        raise InputError(f"{about.noun or name} must be a {what}{of} >= {about.least:g}, not {value!r}")
+
+
+ENGINE_OPTIONS = {name: about for name, about in options_of(Options).items() if about.engines}
 
 
 def checked_engine_options(given: Mapping[str, Any] | None) -> dict[str, Any]:
     """Options that only some engines have, by name."""
     for name in given or ():
-        if name not in USED_BY:
-            raise InputError(f"unknown engine option {name!r}{did_you_mean(name, USED_BY)}")
+        if name not in ENGINE_OPTIONS:
+            raise InputError(f"unknown engine option {name!r}{did_you_mean(name, ENGINE_OPTIONS)}")
     return dict(given or {})
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and not math.isnan(value)

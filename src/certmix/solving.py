@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -20,76 +21,61 @@ from certmix.engines import engine as find_engine
 from certmix.errors import InfeasibleError, InputError
 from certmix.interruption import held, raising
 from certmix.ledger import Ledger, Observer
-from certmix.options import Options, refuse_unused
+from certmix.options import Options, changed, described
 from certmix.presolve.feasibility import check_feasible
 from certmix.problem import Problem, is_feasible, satisfaction_table
 from certmix.result import Result, build_result
 from certmix.status import Termination
 from certmix.stopping import Abandoned, Stop, attend
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 CERTIFICATE_SHARE = 0.2  # of the time limit is kept for a certificate that is asked for
 
 
+@dataclass(frozen=True)
+class _Arguments(Options):
+    """What ``solve`` takes after the problem; for those who read its signature."""
+
+    _: KW_ONLY
+    options: Options | None = None
+    verbose: bool = False
+    observers: Sequence[Observer] = ()
+
+
+def _takes(arguments: Callable[P, Any]) -> Callable[[Callable[..., R]], Callable[Concatenate[Problem, P], R]]:
+    """Show a function with a problem and these arguments as its parameters, to people and to type checkers."""
+
+    def shown(function: Callable[..., R]) -> Callable[Concatenate[Problem, P], R]:
+        own = list(signature(function).parameters.values())[:1]
+        function.__signature__ = signature(function).replace(  # type: ignore[attr-defined]
+            parameters=[*own, *signature(arguments).parameters.values()]
+        )
+        function.__doc__ = str(function.__doc__).replace("    options of a run\n", described(Options))
+        return function
+
+    return shown
+
+
+@_takes(_Arguments)
 def solve(
     problem: Problem,
-    engine: str = "auto",
+    engine: str | None = None,
     *,
-    gap: float = 1e-6,
-    absolute_gap: float = 0.0,
-    time_limit: float | None = None,
-    node_limit: int | None = None,
-    memory_limit: int | str | None = None,
-    threads: int | None = None,
-    seed: int = 0,
-    restarts: int | None = None,
-    start: Any = None,
-    branching: str | None = None,
-    solver: str | None = None,
-    logarithm: str | None = None,
-    breakpoints: int | None = None,
-    adaptive: bool | None = None,
-    warm_start: bool | None = None,
-    certificate: bool = False,
+    options: Options | None = None,
     verbose: bool = False,
     observers: Sequence[Observer] = (),
+    **given: Any,
 ) -> Result:
     """Find the MAP clustering of a problem and prove how close to the global optimum it is.
 
     Parameters
     ----------
     problem : Problem
-    engine : str
-        ``auto``, or one of :data:`certmix.engines.NAMES`.
-    gap, absolute_gap : float
-        Stop when the relative gap ``(UB - LB) / max(1, |UB|)`` or the absolute gap in nats is reached.
-    time_limit : float, optional
-        Seconds; a limited run returns the best clustering and bound it had, within a second (or a twentieth of the
-        limit) after it.
-    node_limit : int, optional
-    memory_limit : int or str, optional
-        Bytes of resident memory, or a text like ``4G``; a run that comes to it returns the best clustering and bound it
-        had. Default: 80 % of what is free at the start.
-    threads : int, optional
-    seed : int
-    restarts : int, optional
-        Number of starts of the local methods.
-    start : array of n labels, Result or path, optional
-        A clustering to start from: labels, an earlier result, or a file such as ``assignments.csv`` of ``--out``.
-    branching : str, optional
-        Branching rule of ``bnb``: one of :data:`certmix.options.BRANCHING`. This option and the next five are refused
-        by engines that do not have them (:data:`certmix.options.USED_BY`).
-    solver : str, optional
-        Who solves the model of ``minlp`` and ``miqp``: ``scip`` (the default), or another solver that is installed.
-    logarithm, breakpoints, adaptive : str, int, bool, optional
-        The piecewise-linear logarithm of ``miqp``: ``tangent`` (its bound holds for the exact problem) or ``chord``
-        (the paper's), how many breakpoints it has at first, and whether more are put around the incumbent.
-    warm_start : bool, optional
-        Whether ``minlp`` and ``miqp`` begin with hard EM's clustering.
-    certificate : bool
-        Whether to make a certificate that :func:`certmix.verify` can check: ``result.certificate``. It takes about as
-        long as the run. It counts against the time limit: the search has four fifths of that, the certificate what is
-        then left. Unless that would take too long the checker looks at it at once, and the level of the result is then
-        ``verified``. Where none can be made, it is None and the log says why.
+    options of a run
+    options : Options, optional
+        All of these at once; what is given by name counts instead.
     verbose : bool
         Write a log to standard error.
     observers : sequence of Observer
@@ -110,39 +96,22 @@ def solve(
             f"solve takes a Problem, not a {type(problem).__name__}; "
             f"did you mean solve(Problem(data, n_components, ...))?"
         )
-    specific: dict[str, Any] = {
-        "branching": branching,
-        "solver": solver,
-        "logarithm": logarithm,
-        "breakpoints": breakpoints,
-        "adaptive": adaptive,
-        "warm_start": warm_start,
-    }
-    options = Options(
-        gap=gap,
-        absolute_gap=absolute_gap,
-        time_limit=time_limit,
-        node_limit=node_limit,
-        memory_limit=memory_limit,
-        threads=threads,
-        seed=seed,
-        restarts=restarts,
-        start=None if start is None else _start_labels(problem, start),
-        certificate=certificate,
-        **{name: value for name, value in specific.items() if value is not None},
-    )
+    options = changed(options or Options(), {"engine": engine, **given})
+    if options.start is not None:
+        options = replace(options, start=_start_labels(problem, options.start))
     if verbose:
         from certmix.observers.log import PlainLog
 
         observers = (*observers, PlainLog())
     ledger = Ledger(problem, options.tolerances, observers, Stop())
-    chosen, reason = choose(problem, options) if engine == "auto" else (engine, "")
+    automatic = options.engine == "auto"
+    chosen, reason = choose(problem, options) if automatic else (options.engine, "")
     runner = find_engine(chosen)
-    refuse_unused(chosen, specific, automatic=engine == "auto")
+    options.refuse_unused(chosen, automatic=automatic)
     require(runner, problem, options)
     words = [f"note: {note}" for note in problem.notes] if verbose else []
     words += [f"engine: {chosen}, because {reason}"] if reason else []
-    with held(), memory.limited(memory.parsed(memory_limit)):
+    with held(), memory.limited(memory.parsed(options.memory_limit)):
         return _run(problem, runner, ledger, options, words)
 
 

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from certmix.cli.commands import Command, Group
-from certmix.cli.request import Request, with_problem
+from certmix.cli.flags import with_flags
+from certmix.cli.request import Request
 
 constraints_app = typer.Typer(
     cls=Group,
@@ -43,5 +44,5 @@ def check_command(
 
 MODEL = ("variance", "precision", "precision_from", "class_column", "weights", "prior", "constraints")
 constraints_app.command("check", cls=Command, short_help="Say whether the constraints can hold together.")(
-    with_problem(check_command, without=MODEL)
+    with_flags(check_command, without=MODEL)
 )

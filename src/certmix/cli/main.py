@@ -16,7 +16,7 @@ from certmix.cli.commands import COMPLETE, Command, Group
 from certmix.cli.compile import compile_command
 from certmix.cli.completion import answer_completions, completion_command
 from certmix.cli.engines import engines_command
-from certmix.cli.request import with_problem
+from certmix.cli.flags import with_flags
 from certmix.cli.solve import solve_command
 from certmix.cli.standard_output import failed
 from certmix.cli.verify import verify_command
@@ -64,13 +64,13 @@ def _of_the_paper(place: str) -> Callable[..., int]:
 
 app.command(
     "solve", cls=Command, short_help="Cluster a data set and prove how close to the optimum the result is."
-)(with_problem(solve_command))
+)(with_flags(solve_command))
 app.command(
     "verify", cls=Command, short_help="Check a certificate without trusting the program that made it."
-)(with_problem(verify_command))
+)(with_flags(verify_command))
 app.command("engines", cls=Command, short_help="List the engines and what each can honour.")(engines_command)
 app.command("export", cls=Command, short_help="Write the paper's model of a problem for other solvers.")(
-    with_problem(_of_the_paper("certmix.paper.cli.export:export_command"))
+    with_flags(_of_the_paper("certmix.paper.cli.export:export_command"))
 )
 app.command(
     "reproduce", cls=Command, short_help="Run the experiments of the paper again, beside its values."

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
-from dataclasses import MISSING, dataclass, field, fields
-from functools import wraps
-from inspect import Parameter, Signature, signature
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 from certmix.cli import parsing
-from certmix.cli import problem_options as o
-from certmix.cli.problem_options import BUILT_IN, RULES
+from certmix.cli.commands import data_or
+from certmix.cli.flags import flag
 from certmix.errors import InputError
 from certmix.hints import did_you_mean
+from certmix.options import Option, options_of
 
 if TYPE_CHECKING:
     from certmix.io.transform import Transform
     from certmix.problem import Problem
+
+BUILT_IN = ("iris1d", "iris", "wine", "brca", "mixture")
+RULES = ("mean-precision", "mean-covariance", "pooled")
+
+_DATA = "Data"
+_MODEL = "Model"
+_SIDE = "Side constraints"
 
 OPTION_OF = {
     "n_components": "-k",
@@ -33,54 +38,130 @@ OPTION_OF = {
 class Request:
     """Everything that decides what the problem is: the problem options as they were given, None where they were not."""
 
-    data: o.Data
-    n_components: o.NComponents = None
-    columns: o.Columns = None
-    name_column: o.NameColumn = None
-    no_name_column: o.NoNameColumn = False
-    header: o.Header = None
-    transpose: o.Transpose = False
-    missing: o.Missing = None
-    sep: o.Sep = None
-    decimal: o.Decimal = None
-    encoding: o.Encoding = None
-    standardize: o.Standardize = False
-    pca: o.Pca = None
-    variance: o.Variance = None
-    precision: o.Precision = None
-    precision_from: o.PrecisionFrom = None
-    class_column: o.ClassColumn = None
-    weights: o.Weights = None
-    prior: o.Prior = None
-    constraints: o.Constraints = None
-    label_column: o.LabelColumn = None
-    min_size: o.MinSize = None
-    max_size: o.MaxSize = None
-
-
-def with_problem(command: Callable[..., Any], *, without: Sequence[str] = ()) -> Callable[..., Any]:
-    """The command with the options of a :class:`Request` in place of its parameter ``request``."""
-    hints = get_type_hints(Request, include_extras=True)
-    asked = [
-        Parameter(f.name, Parameter.KEYWORD_ONLY, annotation=hints[f.name],
-                  default=Parameter.empty if f.default is MISSING else f.default)
-        for f in fields(Request)
-        if f.name not in without
-    ]  # fmt: skip
-    own = get_type_hints(command, include_extras=True)
-    parameters: list[Parameter] = []
-    for name, parameter in signature(command).parameters.items():
-        own_kind = parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=own[name])
-        parameters += asked if name == "request" else [own_kind]
-
-    @wraps(command)
-    def wrapped(**given: Any) -> Any:
-        request = Request(**{p.name: given.pop(p.name) for p in asked})
-        return command(request=request, **given)
-
-    wrapped.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {p.name: p.annotation for p in parameters}
-    return wrapped
+    data: Annotated[
+        str,
+        Option(
+            "A CSV, TSV, NPY or Parquet file (also .gz), - for standard input, or a built-in data set: "
+            f"{', '.join(BUILT_IN)}.",
+            argument=True,
+            metavar="DATA",
+            complete=data_or(BUILT_IN),
+        ),
+    ]
+    n_components: Annotated[
+        int | None,
+        Option(
+            "Number of components (built-in data sets have their own).",
+            flags=("-k", "--components"),
+            metavar="K",
+            panel="",
+        ),
+    ] = None
+    columns: Annotated[
+        str | None,
+        Option("Columns to cluster by. Default: every numeric one.", metavar="A,B,C", panel=_DATA),
+    ] = None
+    name_column: Annotated[
+        str | None,
+        Option(
+            "Column that names the samples. Default: the first, if it is headed like a name, counts from 0 or 1, "
+            "or holds texts that all differ.",
+            metavar="COL",
+            panel=_DATA,
+        ),
+    ] = None
+    no_name_column: Annotated[bool, Option("No column names the samples.", panel=_DATA)] = False
+    header: Annotated[
+        bool | None,
+        Option(
+            "Whether the first row names the columns. Default: unless it holds numbers.",
+            flags=("--header/--no-header",),
+            panel=_DATA,
+        ),
+    ] = None
+    transpose: Annotated[
+        bool,
+        Option("Features are in rows, samples in columns; the first row and column name them.", panel=_DATA),
+    ] = False
+    missing: Annotated[
+        str | None,
+        Option(
+            "Missing values: error (the default), drop-samples, drop-features, mean or median.",
+            metavar="POLICY",
+            panel=_DATA,
+        ),
+    ] = None
+    sep: Annotated[
+        str | None,
+        Option(
+            "What separates the cells of a text file: one sign, or tab. Default: guessed.",
+            metavar="SIGN",
+            panel=_DATA,
+        ),
+    ] = None
+    decimal: Annotated[
+        str | None, Option("Decimal sign of a text file: . or , (5,1).", metavar="SIGN", panel=_DATA)
+    ] = None
+    encoding: Annotated[
+        str | None, Option("Encoding of a text file. Default: utf-8.", metavar="NAME", panel=_DATA)
+    ] = None
+    standardize: Annotated[bool, Option("Scale every column to mean 0, variance 1.", panel=_DATA)] = False
+    pca: Annotated[
+        int | None, Option("Cluster by the first D principal components.", metavar="D", panel=_DATA)
+    ] = None
+    variance: Annotated[
+        str | None,
+        Option("Known variance: one number, or one for each component.", metavar="V", panel=_MODEL),
+    ] = None
+    precision: Annotated[
+        Path | None, Option("Known precision matrix, CSV or NPY.", metavar="FILE", panel=_MODEL)
+    ] = None
+    precision_from: Annotated[
+        str | None,
+        Option(
+            f"Precision estimated from classes: {', '.join(RULES)}.",
+            metavar="RULE",
+            choices=RULES,
+            panel=_MODEL,
+        ),
+    ] = None
+    class_column: Annotated[
+        str | None,
+        Option(
+            "Column of the classes for --precision-from; blanks are left out.", metavar="COL", panel=_MODEL
+        ),
+    ] = None
+    weights: Annotated[
+        str | None,
+        Option(
+            "free (the default), uniform, or fixed numbers such as 0.2,0.3,0.5.",
+            metavar="W",
+            choices=("free", "uniform"),
+            panel=_MODEL,
+        ),
+    ] = None
+    prior: Annotated[
+        list[str] | None,
+        Option(
+            "flat, jeffreys, dirichlet=A, gaussian=V; may be given twice.",
+            metavar="P",
+            choices=("flat", "jeffreys", "dirichlet=", "gaussian="),
+            panel=_MODEL,
+        ),
+    ] = None
+    constraints: Annotated[
+        Path | None, Option("Side constraints, CSV or TOML.", metavar="FILE", panel=_SIDE)
+    ] = None
+    label_column: Annotated[
+        str | None,
+        Option("Column of known components; blank where unknown.", metavar="COL", panel=_SIDE),
+    ] = None
+    min_size: Annotated[
+        int | None, Option("Every component has at least M samples.", metavar="M", panel=_SIDE)
+    ] = None
+    max_size: Annotated[
+        int | None, Option("Every component has at most M samples.", metavar="M", panel=_SIDE)
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -200,13 +281,12 @@ def stated(request: Request) -> set[str]:
 
 def told(request: Request) -> str:
     """The options that were given, as one would type them (files without their folders)."""
-    hints, words = get_type_hints(Request, include_extras=True), []
+    words: list[str] = []
     for f in fields(request):
         value = getattr(request, f.name)
         if f.name == "data" or value == f.default:
             continue
-        names = [n for n in hints[f.name].__metadata__[0].param_decls or () if n.startswith("--")]
-        yes, _, no = (names[0] if names else "--" + f.name.replace("_", "-")).partition("/")
+        yes, _, no = flag(f.name, options_of(Request)[f.name]).partition("/")
         for one in value if isinstance(value, (list, tuple)) else [value]:
             words += [yes if one else no] if isinstance(one, bool) else [yes, getattr(one, "name", str(one))]
     return shlex.join(words)
@@ -239,22 +319,11 @@ def _check_covariance_options(request: Request) -> None:
 
 
 def _built_in(request: Request, name: str) -> _Data:
-    for option, value in (
-        ("--columns", request.columns),
-        ("--name-column", request.name_column),
-        ("--no-name-column", request.no_name_column or None),
-        ("--header/--no-header", request.header),
-        ("--missing", request.missing),
-        ("--sep", request.sep),
-        ("--decimal", request.decimal),
-        ("--encoding", request.encoding),
-        ("--transpose", request.transpose or None),
-        ("--standardize", request.standardize or None),
-        ("--pca", request.pca),
-    ):
-        if value is not None:
+    for f in fields(Request):
+        about = options_of(Request)[f.name]
+        if about.panel == _DATA and getattr(request, f.name) != f.default:
             raise InputError(
-                f"{option} is for files; the built-in data set {name!r} brings its own preparation"
+                f"{flag(f.name, about)} is for files; the built-in data set {name!r} brings its own preparation"
             )
     from certmix import datasets
 

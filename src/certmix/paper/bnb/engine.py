@@ -39,7 +39,7 @@ class BranchAndBound:
         instance = reduced(problem, ledger)
         first_incumbent(instance, ledger, options)
         ledger.phase = "convex relaxations"
-        bound = RelaxationBound(instance, branching_rule(options.branching))
+        bound = RelaxationBound(instance, branching_rule(options.own("branching")))
         # A relaxation costs more than a step of the loop, so nodes are taken one by one, strictly best first.
         reason = search(bound, ledger, options, largest_batch=1)
         ledger.message(f"{bound.relaxations:,} relaxations solved")

@@ -39,10 +39,10 @@ class _ModelEngine:
 
     def check(self, options: Options) -> None:
         """Say in one sentence what is missing, before any work."""
-        require_solver(options.solver, self.name)
+        require_solver(options.own("solver"), self.name)
 
     def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
-        backend = solver(options.solver, self.name)
+        backend = solver(options.own("solver"), self.name)
         ledger.certificate = f"attested by {backend.title}"
         instance = reduced(problem, ledger)
         if instance.groups.contradiction:
@@ -86,7 +86,10 @@ class MiqpEngine(_ModelEngine):
 
         options = run.options
         approximation = first_approximation(
-            run.instance.problem, options.logarithm, options.breakpoints, options.adaptive
+            run.instance.problem,
+            options.own("logarithm"),
+            options.own("breakpoints"),
+            options.own("adaptive"),
         )
         forbidden: list[np.ndarray] = []
         prepared = False
@@ -159,7 +162,7 @@ class _Run:
             f"{formulation.name} model for {self.backend.title}: {model.nvariables():,} variables "
             f"({len(formulation.assign):,} of them assignments), {model.nconstraints():,} constraints"
         )
-        if self.options.warm_start:
+        if self.options.own("warm_start"):
             self.ledger.phase = "hard EM"
             left = self.options.time_left(self.ledger.seconds)
             hard_em(
