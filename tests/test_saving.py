@@ -14,7 +14,7 @@ from certmix.io.strict_json import dumps
 from certmix.ledger import Ledger
 from certmix.problem import MustLink, Problem
 from certmix.result import Result, build_result
-from certmix.saving import as_dict, load, save
+from certmix.saving import as_dict, save
 from certmix.status import Status, Termination, Tolerances
 
 KEYS = [
@@ -115,14 +115,16 @@ def test_a_dictionary_alone_can_be_loaded(tmp_path):
     """A single JSON file with the arrays inside (a snapshot) loads without an NPZ file."""
     found = make()
     (tmp_path / "snapshot.json").write_text(dumps(as_dict(found)))
-    assert_same(dataclasses.replace(found, data=None, precision=None), load(tmp_path / "snapshot.json"))
+    assert_same(
+        dataclasses.replace(found, data=None, precision=None), Result.load(tmp_path / "snapshot.json")
+    )
 
 
 def test_extra_entries_survive_and_do_not_disturb(tmp_path):
     """More entries in the JSON file are written and ignored by loading."""
     path = save(make(), tmp_path / "r", extra={"warnings": ["a"]})
     assert json.loads(path.read_text())["warnings"] == ["a"]
-    load(path)
+    Result.load(path)
 
 
 def test_saving_replaces_in_one_step(tmp_path, monkeypatch):
@@ -203,7 +205,7 @@ def test_damaged_files_are_refused(tmp_path, damage, message):
     save(make(), tmp_path / "r")
     damage(tmp_path)
     with pytest.raises(InputError, match=message) as caught:
-        load(tmp_path / "r")
+        Result.load(tmp_path / "r")
     assert "r.json" in str(caught.value)
 
 
@@ -216,7 +218,7 @@ def test_a_pickle_in_the_arrays_is_never_opened(tmp_path):
     digest = hashlib.sha256((tmp_path / "r.npz").read_bytes()).hexdigest()
     edit(lambda x: x["arrays"].update(sha256=digest))(tmp_path)
     with pytest.raises(InputError, match="cannot be read"):
-        load(tmp_path / "r")
+        Result.load(tmp_path / "r")
 
 
 def test_infinite_gap_is_null():

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from certmix.errors import InputError, UnsupportedError
 from certmix.hints import did_you_mean
-from certmix.ledger import Ledger
-from certmix.options import Options
 from certmix.problem import Problem
 from certmix.problem.features import Feature, features
 from certmix.status import Termination
+
+if TYPE_CHECKING:
+    from certmix.ledger import Ledger
+    from certmix.options import Options
 
 
 @dataclass(frozen=True)

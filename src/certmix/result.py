@@ -13,10 +13,13 @@ from certmix.errors import InputError
 from certmix.hints import did_you_mean
 from certmix.ledger import Ledger, TracePoint
 from certmix.mixture import log_joint, probabilities
+from certmix.presolve.groups import group_samples
 from certmix.problem import Point, Problem, interchangeable, satisfaction_table
 from certmix.problem.measurements import measurements
 from certmix.problem.satisfaction import Satisfaction
+from certmix.saving import as_dict, read, save
 from certmix.status import Status, Termination, Tolerances, decide
+from certmix.summary import summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -204,8 +207,6 @@ class Result:
 
     def summary(self) -> str:
         """A table in the manner of statsmodels."""
-        from certmix.summary import summary
-
         return summary(self)
 
     def to_pandas(self) -> pd.DataFrame:
@@ -229,14 +230,10 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, ready for JSON (missing numbers are None)."""
-        from certmix.saving import as_dict
-
         return as_dict(self)
 
     def save(self, path: str | Path) -> Path:
         """Write ``PATH.json`` and ``PATH.npz``."""
-        from certmix.saving import save
-
         return save(self, path)
 
     @staticmethod
@@ -246,9 +243,7 @@ class Result:
         The certificate beside it comes with it. A directory that holds only the snapshot of a run that was cut short
         gives that.
         """
-        from certmix.saving import load
-
-        return load(path)
+        return Result(**read(path))
 
     def __repr__(self) -> str:
         return (
@@ -307,8 +302,6 @@ def build_result(
 
 def fixed_samples(problem: Problem) -> np.ndarray:
     """Which samples the side constraints alone leave a single component."""
-    from certmix.presolve.groups import group_samples
-
     if not problem.constraints or problem.n_components == 1:
         return np.zeros(problem.n_samples, dtype=bool)
     groups = group_samples(problem)

@@ -11,9 +11,8 @@ import hashlib
 import io
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,8 +22,11 @@ from certmix.io.strict_json import dumps, finite, loads
 from certmix.io.transform import Transform
 from certmix.ledger import TracePoint
 from certmix.problem.satisfaction import Satisfaction
-from certmix.result import Result
 from certmix.status import Status, Termination, Tolerances, decide
+
+if TYPE_CHECKING:
+    from certmix.io.certificates import Certificate
+    from certmix.result import Result
 
 FORMAT = "certmix-result"
 VERSION = 1
@@ -117,8 +119,8 @@ def _stem(path: str | Path) -> Path:
 
 
 # -- reading -------------------------------------------------------------------------------------------
-def load(path: str | Path) -> Result:
-    """Read what :func:`save` wrote; a damaged file is an :class:`InputError` that says what is wrong."""
+def read(path: str | Path) -> dict[str, Any]:
+    """The fields of a result that :func:`save` wrote; a damaged file is an :class:`InputError` that says why."""
     stem = _stem(_in_directory(Path(path)))
     source = stem.with_name(stem.name + ".json")
     document = _read_json(source)
@@ -131,13 +133,15 @@ def load(path: str | Path) -> Result:
     try:
         if "arrays" in document:
             document.update(_read_arrays(stem, document["arrays"]))
-        result = _from_dict(document)
+        fields = _fields(document)
     except InputError as error:
         raise InputError(f"{source} is damaged: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         what = f"the entry {error} is missing" if isinstance(error, KeyError) else str(error)
         raise InputError(f"{source} is damaged: {what}") from None
-    return _with_certificate(result, source) if source.name == RESULT else result
+    if source.name == RESULT:
+        fields["certificate"] = _certificate(source, fields["labels"])
+    return fields
 
 
 def _in_directory(path: Path) -> Path:
@@ -153,21 +157,21 @@ def _in_directory(path: Path) -> Path:
     raise InputError(f"{path} is a directory without a {RESULT}")
 
 
-def _with_certificate(result: Result, source: Path) -> Result:
-    """The result with the certificate beside it, if there is one and it is about the same clustering."""
-    from certmix.io.certificates import Certificate
+def _certificate(source: Path, labels: np.ndarray | None) -> Certificate | None:
+    """The certificate beside a result, if there is one and it is about the same clustering."""
+    from certmix.io.certificates import Certificate  # brings the checker, which few need
 
     beside = source.with_name(CERTIFICATE)
     if not beside.is_file():
-        return result
+        return None
     try:
         found = Certificate.load(beside)
-        same = result.labels is None
-        if result.labels is not None and not found.infeasible:
-            same = np.array_equal(found.arrays["incumbent/labels"], result.labels)
+        same = labels is None
+        if labels is not None and not found.infeasible:
+            same = np.array_equal(found.arrays["incumbent/labels"], labels)
     except (InputError, KeyError, TypeError, ValueError):
-        return result  # the result is whole; ``certmix verify`` says what is wrong with the certificate
-    return replace(result, certificate=found) if same else result
+        return None  # the result is whole; ``certmix verify`` says what is wrong with the certificate
+    return found if same else None
 
 
 def _read_json(source: Path) -> dict[str, Any]:
@@ -203,7 +207,7 @@ def _read_arrays(stem: Path, entry: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError(f"{source.name} cannot be read: {error}") from None
 
 
-def _from_dict(document: Mapping[str, Any]) -> Result:
+def _fields(document: Mapping[str, Any]) -> dict[str, Any]:
     names = _strings(document["names"], "names")
     component_names = _strings(document["component_names"], "component_names")
     feature_names = _strings(document["feature_names"], "feature_names")
@@ -226,39 +230,39 @@ def _from_dict(document: Mapping[str, Any]) -> Result:
         raise InputError(f"its status {status} contradicts its objective and bound")
     if (labels is None) != math.isinf(objective):
         raise InputError("it has labels without an objective, or an objective without labels")
-    return Result(
-        status=status,
-        termination=Termination(document["termination"]),
-        engine=str(document["engine"]),
-        objective=objective,
-        lower_bound=lower_bound,
-        labels=labels,
-        means=_array(document["means"], "means", (K, d), np.float64),
-        weights=_array(document["weights"], "weights", (K,), np.float64),
-        posterior=_array(document["posterior"], "posterior", (n,), np.float64),
-        runner_up=runner_up,
-        names=names,
-        component_names=component_names,
-        feature_names=feature_names,
-        constraints=tuple(
+    return {
+        "status": status,
+        "termination": Termination(document["termination"]),
+        "engine": str(document["engine"]),
+        "objective": objective,
+        "lower_bound": lower_bound,
+        "labels": labels,
+        "means": _array(document["means"], "means", (K, d), np.float64),
+        "weights": _array(document["weights"], "weights", (K,), np.float64),
+        "posterior": _array(document["posterior"], "posterior", (n,), np.float64),
+        "runner_up": runner_up,
+        "names": names,
+        "component_names": component_names,
+        "feature_names": feature_names,
+        "constraints": tuple(
             Satisfaction(str(c["kind"]), str(c["text"]), str(c["source"]), bool(c["satisfied"]))
             for c in document["constraints"]
         ),
-        trace=tuple(
+        "trace": tuple(
             TracePoint(float(seconds), _number(incumbent, math.inf), _number(bound, -math.inf))
             for seconds, incumbent, bound in document["trace"]
         ),
-        nodes=int(document["nodes"]),
-        seconds=float(document["seconds"]),
-        tolerances=tolerances,
-        certificate_level=str(document["certificate"]),
-        message=str(document["message"]),
-        source=str(document["source"]),
-        fixed=_truths(document.get("fixed"), n),
-        data=_array(document.get("data"), "data", (n, d), np.float64),
-        precision=_precision(document.get("precision"), K, d),
-        transform=_transform(document.get("preprocessing")),
-    )
+        "nodes": int(document["nodes"]),
+        "seconds": float(document["seconds"]),
+        "tolerances": tolerances,
+        "certificate_level": str(document["certificate"]),
+        "message": str(document["message"]),
+        "source": str(document["source"]),
+        "fixed": _truths(document.get("fixed"), n),
+        "data": _array(document.get("data"), "data", (n, d), np.float64),
+        "precision": _precision(document.get("precision"), K, d),
+        "transform": _transform(document.get("preprocessing")),
+    }
 
 
 def _truths(value: Any, n: int) -> np.ndarray | None:

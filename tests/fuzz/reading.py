@@ -32,7 +32,7 @@ from certmix.io.tables import Table, read_table
 from certmix.io.text import Style
 from certmix.problem import MustLink, Problem
 from certmix.result import Result
-from certmix.saving import load, save
+from certmix.saving import save
 from certmix.solving import solve
 
 SECONDS = 20
@@ -159,7 +159,7 @@ def _check_result(result: Result, path: Path) -> None:
     assert result.lower_bound <= result.objective or math.isinf(result.objective)
     copy = path.with_name("copy.json")
     save(result, copy)
-    again = load(copy)
+    again = Result.load(copy)
     assert again.status is result.status
     assert again.objective == result.objective
     assert again.names == result.names
@@ -346,7 +346,7 @@ def readers() -> dict[str, Reader]:
             _check_constraints,
             file("side.toml"),
         ),
-        Reader("result json", load, _result_in_one, _check_result, _write_json),
-        Reader("result npz", load, lambda: [_result()[1]], _check_result, _write_npz),
+        Reader("result json", Result.load, _result_in_one, _check_result, _write_json),
+        Reader("result npz", Result.load, lambda: [_result()[1]], _check_result, _write_npz),
     ]
     return {reader.name: reader for reader in found}
