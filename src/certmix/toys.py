@@ -52,14 +52,12 @@ def semidefinite() -> None:
     """The semidefinite bound, without its local search and its second opinion."""
     from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
 
-    for n in (30, 140):  # small blocks run in one compiled call, large ones in many
-        problem = _problem(n, 5, 2, apart=1.0)
-        labels = _guess(problem)
-        asked = count()
-        bound = SemidefiniteBound(reduce(problem), labels, should_stop=lambda: next(asked) > 8)  # noqa: B023
-        bound._geometry = None
-        bound._local = _NoSearch()  # type: ignore[assignment]
-        bound.explore(bound.root(), float(problem.objective.best(labels).value))
+    problem = _problem(30, 5, 2, apart=1.0)
+    labels, asked = _guess(problem), count()
+    bound = SemidefiniteBound(reduce(problem), labels, should_stop=lambda: next(asked) > 8)
+    bound._geometry = None
+    bound._local = _NoSearch()  # type: ignore[assignment]
+    bound.explore(bound.root(), float(problem.objective.best(labels).value))
 
 
 def pricing() -> None:

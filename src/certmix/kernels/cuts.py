@@ -17,8 +17,10 @@ from certmix.kernels.compiled import njit
 @njit(nogil=True)
 def cut_matrix(ends, signs, multiplier, r, force, size):
     """Write ``force = sum_c multiplier_c A_c`` (A_c symmetric, in terms of X) and the sum of absolute values."""
-    force[:] = 0.0
-    size[:] = 0.0
+    for s in range(r.shape[0]):
+        for t in range(r.shape[0]):
+            force[s, t] = 0.0
+            size[s, t] = 0.0
     for c in range(ends.shape[0]):
         if multiplier[c] == 0.0:
             continue

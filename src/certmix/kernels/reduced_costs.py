@@ -33,6 +33,24 @@ def _fill(i, j, slack, r, weight, apart, must, ratio, heavy):
 
 
 @njit(nogil=True)
+def sift_down(ratio, heavy, at, count):
+    """Restore the heap (cheapest first) below ``at``. Sorting only as far as needed is faster than sorting all."""
+    own = ratio[at]
+    weight = heavy[at]
+    while 2 * at + 1 < count:
+        child = 2 * at + 1
+        if child + 1 < count and ratio[child + 1] < ratio[child]:
+            child += 1
+        if ratio[child] >= own:
+            break
+        ratio[at] = ratio[child]
+        heavy[at] = heavy[child]
+        at = child
+    ratio[at] = own
+    heavy[at] = weight
+
+
+@njit(nogil=True)
 def together(i, j, slack, r, weight, apart, must, price, low, high, cutoff, ratio, heavy):
     """Can i and j (j = -1: i alone) be together in a cluster of this block at less than ``cutoff``?
 
@@ -47,20 +65,22 @@ def together(i, j, slack, r, weight, apart, must, price, low, high, cutoff, rati
     if j >= 0:
         start += weight[j]
         base = r[i] * r[j] * slack[i, j]
-    order = np.argsort(ratio[:count])
+    for p in range(count // 2 - 1, -1, -1):
+        sift_down(ratio, heavy, p, count)
     filled = start
     paid = base
-    at = 0
     for m in range(low, high + 1):
         if m < start:
             continue
-        while at < count and filled + heavy[order[at]] <= m:
-            filled += heavy[order[at]]
-            paid += ratio[order[at]] * heavy[order[at]]
-            at += 1
-        if at == count and filled < m:
+        while count > 0 and filled + heavy[0] <= m:
+            filled += heavy[0]
+            paid += ratio[0] * heavy[0]
+            count -= 1
+            ratio[0], heavy[0] = ratio[count], heavy[count]
+            sift_down(ratio, heavy, 0, count)
+        if count == 0 and filled < m:
             return False
-        rest = paid if filled >= m else paid + ratio[order[at]] * (m - filled)
+        rest = paid if filled >= m else paid + ratio[0] * (m - filled)
         # A relative 1e-12 covers the rounding of these sums of nonnegative terms.
         if price[m] + 2.0 / m * rest * (1.0 - 1e-12) < cutoff:
             return True

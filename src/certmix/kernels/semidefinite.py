@@ -123,14 +123,27 @@ def _after_cuts(y, z, w, apart, r, x, u, held):
 
 
 @njit(nogil=True)
-def project(
-    y, z, cover, over, under, r, low, high, apart, ends, signs, multiplier, cut_force, w, force, x, u, held
+def relax_and_sum(
+    z, x, u, factor, cut_force, cover, over, under, r, low, high, apart, force, sums, free, diagonal
 ):
-    """Write the projection X of Y, U = Y - X and ``held = X r``.
+    """Overwrite U by what is projected onto the rows, and write the sums of :func:`row_sums`."""
+    relax(z, x, u, factor, u)
+    row_sums(u, cut_force, cover, over, under, r, low, high, apart, force, sums, free, diagonal)
 
-    ``cut_force`` holds what the cuts take from every entry; one pass over the cuts is made on the way. ``w`` and
-    ``force`` are scratch. Returns the squared change of X and its squared distance from Z.
+
+@njit(nogil=True)
+def project(
+    y, z, cover, over, under, r, low, high, apart, ends, signs, multiplier, cut_force, w, force, sums, free,
+    diagonal, x, u, held
+):  # fmt: skip
+    """Step on the multipliers of the size rows, then write the projection X of Y, U = Y - X and ``held = X r``.
+
+    ``cut_force`` holds what the cuts take from every entry; one pass over the cuts is made on the way. U may be Y;
+    ``w``, ``force``, ``sums``, ``free`` and ``diagonal`` are scratch. Returns the squared change of X and its squared
+    distance from Z.
     """
+    row_sums(y, cut_force, cover, over, under, r, low, high, apart, force, sums, free, diagonal)
+    update_sizes(sums, free, diagonal, r, low, high, over, under)
     row_forces(cover, over, under, r, force)
     _before_cuts(y, cut_force, force, over, under, r, low, high, apart, w)
     sweep_cuts(ends, signs, multiplier, r, w, cut_force)

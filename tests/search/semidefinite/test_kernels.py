@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -11,7 +11,15 @@ import pytest
 from certmix.kernels.cuts import cut_matrix, sweep_cuts, violated
 from certmix.kernels.profiles import profile
 from certmix.kernels.reduced_costs import find_apart, quick_no, together
-from certmix.kernels.semidefinite import point_of, project, relax, row_sums, split_multipliers, update_sizes
+from certmix.kernels.semidefinite import (
+    point_of,
+    project,
+    relax,
+    relax_and_sum,
+    row_sums,
+    split_multipliers,
+    update_sizes,
+)
 
 SEEDS = range(8)
 
@@ -183,31 +191,21 @@ def test_cut_matrix_and_sweep(b: Block) -> None:
 
 @pytest.mark.parametrize("b", blocks())
 def test_project(b: Block) -> None:
-    """X is what the rows and the swept cuts leave of Y, clipped; U is the rest; moves and row sums are measured."""
+    """X is what the rows, after a step on sizes, and swept cuts leave of Y, clipped; U is the rest, and may be Y."""
     multiplier, force = b.multiplier.copy(), b.cuts
     before, z = np.random.default_rng(1).normal(size=(2, b.n, b.n))
-    x, u, held = before.copy(), np.empty((b.n, b.n)), np.empty(b.n)
-    change, distance = project(
-        b.y,
-        z,
-        b.cover,
-        b.over,
-        b.under,
-        b.r,
-        b.low,
-        b.high,
-        b.apart,
-        b.ends,
-        b.signs,
-        multiplier,
-        force,
-        np.empty((b.n, b.n)),
-        np.empty(b.n),
-        x,
-        u,
-        held,
-    )
-    start = b.y - b.cuts - b.rows
+    x, u, held = before.copy(), b.y.copy(), np.empty(b.n)
+    over, under = b.over.copy(), b.under.copy()
+    sums, free, diagonal, scratch = np.empty((4, b.n))
+    rows = (b.cover, over, under, b.r, b.low, b.high, b.apart)
+    row_sums(b.y, force, *rows, scratch, sums, free, diagonal)
+    stepped = replace(b, over=over.copy(), under=under.copy())
+    update_sizes(sums, free, diagonal, b.r, b.low, b.high, stepped.over, stepped.under)
+    work = (np.empty((b.n, b.n)), *np.empty((4, b.n)))
+    change, distance = project(u, z, *rows, b.ends, b.signs, multiplier, force, *work, x, u, held)
+    np.testing.assert_allclose(over, stepped.over)
+    np.testing.assert_allclose(under, stepped.under)
+    start = b.y - b.cuts - stepped.rows
     start[b.apart] = 0.0
     want_multiplier, w, want_force = swept(b, start)
     want = b.clipped(w)
@@ -218,6 +216,18 @@ def test_project(b: Block) -> None:
     np.testing.assert_allclose(held, want @ b.r, rtol=1e-10, atol=1e-12)
     assert change == pytest.approx(((want - before) ** 2).sum())
     assert distance == pytest.approx(((want - z) ** 2).sum())
+
+
+@pytest.mark.parametrize("b", blocks())
+def test_relaxed_in_place(b: Block) -> None:
+    """U becomes what is projected onto the rows, and the sums are those of that matrix."""
+    x, z = np.random.default_rng(3).normal(size=(2, b.n, b.n))
+    u, rows = b.u.copy(), (b.cover, b.over, b.under, b.r, b.low, b.high, b.apart)
+    sums, want = np.empty((4, b.n)), np.empty((4, b.n))
+    relax_and_sum(z, x, u, 1.6, b.cuts, *rows, *sums)
+    np.testing.assert_allclose(u, 1.6 * z - 0.6 * x + b.u, rtol=1e-12, atol=1e-14)
+    row_sums(u, b.cuts, *rows, *want)
+    np.testing.assert_allclose(sums, want)
 
 
 @pytest.mark.parametrize("b", blocks())

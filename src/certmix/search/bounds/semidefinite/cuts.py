@@ -25,7 +25,7 @@ class Cuts:
     @classmethod
     def of_anchor(cls, n: int, must: int) -> Cuts:
         """The cuts to begin with: where a super-point is in the cluster anyway, Z_jj <= Z_aj for all others."""
-        others = np.array([j for j in range(n) if j != must] if must >= 0 else [], dtype=np.int64)
+        others = np.delete(np.arange(n), must) if must >= 0 else np.zeros(0, dtype=np.int64)
         ends = np.zeros((len(others), 4, 2), dtype=np.int64)
         ends[:, 0, 0] = ends[:, 0, 1] = ends[:, 1, 1] = others
         ends[:, 1, 0] = must

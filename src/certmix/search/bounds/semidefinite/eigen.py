@@ -7,26 +7,26 @@ import numpy as np
 from certmix.search.bounds.semidefinite.lapack import eigenpairs
 
 UNIT = 2.0**-53
-SMALL = 24  # below this order the whole decomposition costs no more than a part of it
+WHOLE_ORDER = 50  # up to this order the whole decomposition costs no more than a part of it
 
 
 def largest(matrix: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """The ``count`` largest eigenvalues, ascending, and their vectors."""
     n = len(matrix)
-    if n <= SMALL or 3 * count > n:
-        values, vectors = np.linalg.eigh(matrix)
-        return values[n - count :], vectors[:, n - count :]
-    found = eigenpairs(matrix.copy(), n - count, n - 1, vectors=True)
-    if found is None:
-        values, vectors = np.linalg.eigh(matrix)
-        return values[n - count :], vectors[:, n - count :]
-    return found
+    if n <= WHOLE_ORDER or 3 * count > n:
+        return _whole(matrix, count)
+    return eigenpairs(matrix.copy(), n - count, n - 1, vectors=True) or _whole(matrix, count)
+
+
+def _whole(matrix: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    values, vectors = np.linalg.eigh(matrix)
+    return values[-count:], vectors[:, -count:].copy()
 
 
 def above(matrix: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
     """All eigenvalues above a level (the largest in any case), ascending, and their vectors."""
     n = len(matrix)
-    found = None if n <= SMALL else eigenpairs(matrix.copy(), 0, n - 1, vectors=True, above=level)
+    found = None if n <= WHOLE_ORDER else eigenpairs(matrix.copy(), 0, n - 1, vectors=True, above=level)
     if found is None:
         values, vectors = np.linalg.eigh(matrix)
         count = max(1, int((values > level).sum()))
@@ -45,7 +45,7 @@ def smallest_from_below(matrix: np.ndarray) -> float:
     scale = float(np.abs(matrix).sum(axis=1).max())
     if scale == 0.0:
         return 0.0
-    found = eigenpairs(matrix.copy(), 0, 0, vectors=False)
+    found = None if n <= WHOLE_ORDER else eigenpairs(matrix.copy(), 0, 0, vectors=False)
     value = float(np.linalg.eigvalsh(matrix)[0] if found is None else found[0][0])
     step = 4.0 * n * UNIT * scale
     count = 2 * (n + 2)  # instead of n + 1: libraries may multiply by a rounded reciprocal where one divides

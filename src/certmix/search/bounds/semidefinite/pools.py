@@ -71,9 +71,6 @@ class Block:
     rank: int = 2
     trace: float = 1.0
     held: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    rows: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    free: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    diagonal: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
 
 def pools_of(domain: Domain, shape: Contraction, instance: Instance) -> list[Pool]:

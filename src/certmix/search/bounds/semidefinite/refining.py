@@ -72,7 +72,4 @@ def _part(block: Block, method: Method, low: int, high: int, share: float) -> Bl
         cuts=block.cuts.copy(),
         held=share * block.held,
         trace=share * block.trace,
-        rows=np.zeros(0),
-        free=np.zeros(0),
-        diagonal=np.zeros(0),
     )

@@ -115,7 +115,7 @@ def keep(shape: Contraction, method: Method) -> Warm:
         x = b.x.astype(np.float32) if size <= MOST_BYTES else nothing
         u = b.u.astype(np.float32) if size <= MOST_BYTES else nothing
         cuts = Cuts(b.cuts.ends, b.cuts.signs, b.cuts.multiplier, nothing)
-        lean.append(replace(b, x=x, u=u, cuts=cuts, cost=nothing, slack=nothing, basis=nothing, rows=nothing))
+        lean.append(replace(b, x=x, u=u, cuts=cuts, cost=nothing, slack=nothing, basis=nothing))
     kept = Method(method.root, np.zeros((0, 0), dtype=bool), [], lean, method.cover, method.sigma, Threads(1))
     kept.pools = method.pools
     return Warm(replace(shape, apart=np.zeros((0, 0), dtype=bool)), kept)
