@@ -27,7 +27,7 @@ def best_parameters(problem: Problem, shares: np.ndarray) -> tuple[np.ndarray, n
     means = np.empty((problem.n_components, problem.n_features))
     for k in range(problem.n_components):
         average = centre + totals[k] / sizes[k] if sizes[k] > _NOTHING else None
-        means[k] = objective._best_mean(k, sizes[k] if average is not None else 0, average, centre)
+        means[k] = objective.best_mean(k, sizes[k] if average is not None else 0, average, centre)
     return means, _weights(problem, sizes)
 
 

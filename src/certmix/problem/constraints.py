@@ -192,7 +192,8 @@ KINDS: dict[str, type[Constraint]] = {
 }
 
 
-def _is_blank(value: Any) -> bool:
+def is_blank(value: Any) -> bool:
+    """Whether a cell or value says nothing."""
     if value is None:
         return True
     if isinstance(value, str):
@@ -227,7 +228,7 @@ def same_value(values: Iterable[Any], *, name: str = "column") -> list[MustLink]
     """
     members: dict[Any, list[int]] = {}
     for row, value in _rows(values):
-        if not _is_blank(value):
+        if not is_blank(value):
             members.setdefault(_plain(value), []).append(row)
     return [MustLink(*rows, source=f"{name} = {value}") for value, rows in members.items() if len(rows) > 1]
 
@@ -241,7 +242,7 @@ def labels_from(values: Iterable[Any], *, name: str = "column") -> list[Label]:
     return [
         Label(row, _plain(value), source=f"{name}, sample {int(row)}")
         for row, value in _rows(values)
-        if not _is_blank(value)
+        if not is_blank(value)
     ]
 
 
@@ -256,7 +257,7 @@ def component_names_from(values: Iterable[Any], n_components: int) -> tuple[str,
     Whole numbers that all lie in ``0 .. K-1`` are positions and need no names (None is returned). Anything
     else is a name: the distinct values in sorted order name the first components, the others are numbered.
     """
-    distinct = {_plain(v) for v in values if not _is_blank(v)}
+    distinct = {_plain(v) for v in values if not is_blank(v)}
     if all(isinstance(v, int) and 0 <= v < n_components for v in distinct):
         return None
     numbers = sorted(v for v in distinct if isinstance(v, int))

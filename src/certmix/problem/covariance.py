@@ -77,7 +77,7 @@ def known_covariance(
 
 def _from_variance(variance: Any, n_components: int, d: int) -> Covariance:
     """A scalar for all components, or one scalar for each."""
-    v = _numbers(variance, "variance")
+    v = numbers(variance, "variance")
     if v.ndim > 1 or (v.ndim == 1 and v.shape[0] != n_components):
         raise InputError(
             f"variance must be one number, or one for each of the {n_components} components; "
@@ -88,7 +88,7 @@ def _from_variance(variance: Any, n_components: int, d: int) -> Covariance:
     if np.any(v < 1e-300):
         raise InputError(f"variance {np.min(v):g} is too small for double precision; rescale the data")
     half = np.zeros(n_components) if v.ndim == 0 else 0.5 * d * np.log(v)
-    return Covariance(Matrices(np.repeat(1.0 / v.reshape(-1, 1), d, axis=1)), _frozen(half))
+    return Covariance(Matrices(np.repeat(1.0 / v.reshape(-1, 1), d, axis=1)), frozen(half))
 
 
 def _taken_over(found: Covariance, n_components: int, d: int) -> Covariance:
@@ -96,11 +96,11 @@ def _taken_over(found: Covariance, n_components: int, d: int) -> Covariance:
     per_component = not found.shared or bool(np.any(found.half_log_det))
     if found.precision.entries.shape[1] != d or (per_component and len(found.half_log_det) != n_components):
         raise InputError("the covariance is that of a problem with other features or components")
-    return found if per_component else Covariance(found.precision, _frozen(np.zeros(n_components)))
+    return found if per_component else Covariance(found.precision, frozen(np.zeros(n_components)))
 
 
 def _from_matrices(matrix: Any, what: str, n_components: int, d: int) -> Covariance:
-    m = _numbers(matrix, what)
+    m = numbers(matrix, what)
     if m.ndim == 0 and d == 1:
         m = m.reshape(1, 1)
     if m.ndim == 1 and d == 1 and m.shape[0] == n_components:
@@ -119,16 +119,16 @@ def _from_matrices(matrix: Any, what: str, n_components: int, d: int) -> Covaria
         half = 0.5 * np.log(given.entries).sum(axis=1)
         found = given if what == "precision" else Matrices(1.0 / given.entries)
     else:
-        stack = [_checked(s, name) for name, s in zip(names, given.entries, strict=True)]
+        stack = [positive_definite(s, name) for name, s in zip(names, given.entries, strict=True)]
         half = np.zeros(1) if shared else 0.5 * np.linalg.slogdet(np.stack(stack))[1]
         found = Matrices(
-            np.stack(stack if what == "precision" else [_symmetric(np.linalg.inv(s)) for s in stack])
+            np.stack(stack if what == "precision" else [symmetric(np.linalg.inv(s)) for s in stack])
         )
     half = np.zeros(n_components) if shared else half
-    return Covariance(found, _frozen(-half if what == "precision" else half))
+    return Covariance(found, frozen(-half if what == "precision" else half))
 
 
-def _checked(matrix: np.ndarray, what: str) -> np.ndarray:
+def positive_definite(matrix: np.ndarray, what: str) -> np.ndarray:
     """A symmetric positive definite matrix, or an error that says how it fails to be one."""
     scale = np.abs(matrix).max()
     if np.abs(matrix - matrix.T).max() > 1e-8 * scale:
@@ -137,7 +137,7 @@ def _checked(matrix: np.ndarray, what: str) -> np.ndarray:
             f"{what} is not symmetric: entry ({i}, {j}) is {matrix[i, j]:g} "
             f"but ({j}, {i}) is {matrix[j, i]:g}"
         )
-    matrix = _symmetric(matrix)
+    matrix = symmetric(matrix)
     if len(matrix) > _MOST_EIGENVALUES:
         _check_factor(what, matrix)
     else:
@@ -183,7 +183,7 @@ def estimate_precision(data: Any, classes: Sequence[Any], rule: Rule = "mean-pre
     -------
     ndarray of shape (d, d)
     """
-    from certmix.problem.constraints import _is_blank
+    from certmix.problem.constraints import is_blank
     from certmix.problem.samples import Samples
 
     if rule not in RULES:
@@ -195,7 +195,7 @@ def estimate_precision(data: Any, classes: Sequence[Any], rule: Rule = "mean-pre
         raise InputError(f"{len(classes)} classes were given for {len(y)} samples")
     members: dict[str, list[int]] = {}
     for i, c in enumerate(classes):
-        if not _is_blank(c):
+        if not is_blank(c):
             members.setdefault(str(c), []).append(i)
     if not members:
         raise InputError("the class column is blank everywhere; nothing to estimate the covariance from")
@@ -210,29 +210,32 @@ def estimate_precision(data: Any, classes: Sequence[Any], rule: Rule = "mean-pre
                     f"class {name!r} has {len(rows)} samples in {d} dimensions, so its covariance is "
                     f"singular; use the rule mean-covariance or pooled, or fewer columns"
                 )
-            _checked(s, f"the covariance of class {name!r}")
+            positive_definite(s, f"the covariance of class {name!r}")
         covariances.append(s)
         sizes.append(len(rows))
     if rule == "mean-precision":
-        return _symmetric(np.mean([np.linalg.inv(s) for s in covariances], axis=0))
+        return symmetric(np.mean([np.linalg.inv(s) for s in covariances], axis=0))
     if rule == "mean-covariance":
         total = np.mean(covariances, axis=0)
     else:
         total = np.average(covariances, axis=0, weights=np.asarray(sizes) - 1.0)
-    return _symmetric(np.linalg.inv(_checked(total, f"the {rule} estimate")))
+    return symmetric(np.linalg.inv(positive_definite(total, f"the {rule} estimate")))
 
 
-def _symmetric(matrix: np.ndarray) -> np.ndarray:
+def symmetric(matrix: np.ndarray) -> np.ndarray:
+    """The symmetric part of a matrix."""
     return 0.5 * (matrix + matrix.T)
 
 
-def _frozen(array: np.ndarray) -> np.ndarray:
+def frozen(array: np.ndarray) -> np.ndarray:
+    """The numbers as an array that cannot be written to."""
     array = np.ascontiguousarray(array, dtype=np.float64)
     array.setflags(write=False)
     return array
 
 
-def _numbers(value: Any, what: str) -> np.ndarray:
+def numbers(value: Any, what: str) -> np.ndarray:
+    """Finite numbers, or an error that says what is not."""
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):

@@ -116,10 +116,11 @@ class Objective:
                 raise InfeasibleError(
                     f"the mean of the samples in component {p.component_names[k]} lies outside its box"
                 )
-            means[k] = self._best_mean(k, m, average, centre)
+            means[k] = self.best_mean(k, m, average, centre)
         return means
 
-    def _best_mean(self, k: int, m: int, average: np.ndarray | None, centre: np.ndarray) -> np.ndarray:
+    def best_mean(self, k: int, m: float, average: np.ndarray | None, centre: np.ndarray) -> np.ndarray:
+        """The best mean of a component with m samples, or shares of them, of this average; it is None without any."""
         p = self.problem
         lower, upper = p.mean_lower[k], p.mean_upper[k]
         if average is not None and "means" in p.estimators:

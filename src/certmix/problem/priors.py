@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from certmix.errors import InputError
-from certmix.problem.covariance import _checked, _frozen, _numbers, _symmetric
+from certmix.problem.covariance import frozen, numbers, positive_definite, symmetric
 from certmix.problem.symmetric_matrices import Matrices
 
 
@@ -102,7 +102,7 @@ def combine_priors(
             raise InputError(
                 f"unknown prior {part!r}; use 'flat', 'jeffreys', GaussianPrior or DirichletPrior"
             )
-    return Prior(_frozen(alpha), _frozen(mean), precision)
+    return Prior(frozen(alpha), frozen(mean), precision)
 
 
 def _taken_over(found: Prior, n_components: int, d: int) -> Prior:
@@ -118,11 +118,11 @@ def _taken_over(found: Prior, n_components: int, d: int) -> Prior:
         mean, precision = found.mean, found.precision
     if alpha.shape != (n_components,) or mean.shape != (n_components, d):
         raise InputError("the prior is that of a problem with other features or components")
-    return Prior(_frozen(alpha), _frozen(mean), precision)
+    return Prior(frozen(alpha), frozen(mean), precision)
 
 
 def _dirichlet(prior: DirichletPrior, n_components: int) -> np.ndarray:
-    alpha = _numbers(prior.alpha, "the Dirichlet prior's alpha")
+    alpha = numbers(prior.alpha, "the Dirichlet prior's alpha")
     if alpha.ndim > 1 or (alpha.ndim == 1 and alpha.shape[0] != n_components):
         raise InputError(f"the Dirichlet prior needs one alpha or {n_components}; it has shape {alpha.shape}")
     if np.any(alpha <= 0):
@@ -131,13 +131,13 @@ def _dirichlet(prior: DirichletPrior, n_components: int) -> np.ndarray:
 
 
 def _gaussian(prior: GaussianPrior, n_components: int, d: int) -> tuple[np.ndarray, Matrices]:
-    mean = _numbers(prior.mean, "the Gaussian prior's mean")
+    mean = numbers(prior.mean, "the Gaussian prior's mean")
     if mean.shape not in ((), (d,), (n_components, d)):
         raise InputError(
             f"the Gaussian prior's mean must be one number, {d} numbers, or a ({n_components}, {d}) array; "
             f"it has shape {mean.shape}"
         )
-    covariance = _numbers(prior.covariance, "the Gaussian prior's covariance")
+    covariance = numbers(prior.covariance, "the Gaussian prior's covariance")
     if covariance.shape not in ((), (d, d), (n_components, d, d)):
         raise InputError(
             f"the Gaussian prior's covariance must be one number, a ({d}, {d}) or a "
@@ -149,6 +149,6 @@ def _gaussian(prior: GaussianPrior, n_components: int, d: int) -> tuple[np.ndarr
         precision = Matrices(np.full((n_components, d), 1.0 / covariance))
     else:
         stack = np.broadcast_to(covariance, (n_components, d, d))
-        checked = [_checked(s, "the Gaussian prior's covariance") for s in stack]
-        precision = Matrices(np.stack([_symmetric(np.linalg.inv(s)) for s in checked]))
+        checked = [positive_definite(s, "the Gaussian prior's covariance") for s in stack]
+        precision = Matrices(np.stack([symmetric(np.linalg.inv(s)) for s in checked]))
     return np.broadcast_to(mean, (n_components, d)).copy(), precision

@@ -13,7 +13,7 @@ import numpy as np
 from certmix.errors import CovarianceWarning, InfeasibleError, InputError, about
 from certmix.hints import did_you_mean
 from certmix.problem.constraints import Constraint
-from certmix.problem.covariance import Covariance, _frozen, _numbers, known_covariance
+from certmix.problem.covariance import Covariance, frozen, known_covariance, numbers
 from certmix.problem.priors import Prior, PriorLike, combine_priors
 from certmix.problem.rules import ALL, Rules, resolve_rules
 from certmix.problem.samples import Samples
@@ -317,9 +317,9 @@ def _fixed_weights(weights: Any, n_components: int) -> np.ndarray | None:
         if weights == "free":
             return None
         if weights == "uniform":
-            return _frozen(np.full(n_components, 1.0 / n_components))
+            return frozen(np.full(n_components, 1.0 / n_components))
         raise InputError(f"weights must be 'free', 'uniform' or {n_components} numbers, not {weights!r}")
-    w = _numbers(weights, "weights")
+    w = numbers(weights, "weights")
     if w.shape != (n_components,):
         raise InputError(
             f"weights must be {n_components} numbers, one for each component; got shape {w.shape}"
@@ -329,8 +329,8 @@ def _fixed_weights(weights: Any, n_components: int) -> np.ndarray | None:
     if abs(w.sum() - 1) > 1e-6:
         raise InputError(f"weights must add up to 1, but add up to {w.sum():.9g}")
     if abs(math.fsum((*w.tolist(), -1.0))) <= n_components * 2.0**-53:
-        return _frozen(w)  # as good as doubles can be
-    return _frozen(w / w.sum())
+        return frozen(w)  # as good as doubles can be
+    return frozen(w / w.sum())
 
 
 def _pair(bounds: Any, what: str) -> tuple[Any, Any]:
@@ -359,7 +359,7 @@ def _weight_box(
     bounds: Any, K: int, fixed: np.ndarray | None, *, tied: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     if bounds is None:
-        return _frozen(np.zeros(K)), _frozen(np.ones(K))
+        return frozen(np.zeros(K)), frozen(np.ones(K))
     low, high = _pair(bounds, "weight_bounds")
     lower = np.maximum(_side(low, 0.0, (K,), "the lower weight bound"), 0.0)
     upper = np.minimum(_side(high, 1.0, (K,), "the upper weight bound"), 1.0)
@@ -384,13 +384,13 @@ def _weight_box(
                     f"weight_bounds exclude everything: the {side} bounds, as the doubles they are, add up to "
                     f"{total}; to fix weights, give them as weights"
                 )
-    return _frozen(lower), _frozen(upper)
+    return frozen(lower), frozen(upper)
 
 
 def _mean_box(bounds: Any, K: int, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
     d = samples.n_features
     if bounds is None:
-        return _frozen(np.full((K, d), -np.inf)), _frozen(np.full((K, d), np.inf))
+        return frozen(np.full((K, d), -np.inf)), frozen(np.full((K, d), np.inf))
     low, high = _pair(bounds, "mean_bounds")
     lower = _side(low, -np.inf, (K, d), "the lower mean bound")
     upper = _side(high, np.inf, (K, d), "the upper mean bound")
@@ -401,4 +401,4 @@ def _mean_box(bounds: Any, K: int, samples: Samples) -> tuple[np.ndarray, np.nda
             f"mean_bounds exclude everything for component {k}, {samples.feature(int(j))}: "
             f"{lower[k, j]:g} > {upper[k, j]:g}"
         )
-    return _frozen(lower), _frozen(upper)
+    return frozen(lower), frozen(upper)

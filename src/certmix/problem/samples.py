@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from certmix.errors import InputError
-from certmix.problem.constraints import Row, _is_blank
+from certmix.problem.constraints import Row, is_blank
 from certmix.problem.measurements import measurements
 
 # A feature with a larger share of the variance decides the clustering alone.
@@ -120,7 +120,7 @@ class Samples:
         if len(self.names) != n:
             raise InputError(f"{len(self.names)} sample names were given for {n} samples")
         for i, name in enumerate(given):
-            if _is_blank(name):
+            if is_blank(name):
                 raise InputError(f"the sample at position {i} has a blank name")
         if len(set(self.names)) < n:
             seen: dict[str, int] = {}

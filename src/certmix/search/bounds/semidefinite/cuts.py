@@ -72,7 +72,7 @@ class Cuts:
         )
         if must >= 0:
             fresh = Cuts.of_anchor(len(r), must)
-            new = ~np.isin(fresh._keys(), kept._keys())
+            new = ~np.isin(fresh.keys(), kept.keys())
             kept = kept.joined(fresh.ends[new], fresh.signs[new])
         kept.force = kept.exact(r)[0]
         return kept
@@ -107,7 +107,7 @@ class Cuts:
         useful = (self.multiplier > 0.0) | self._of_anchor()
         kept = Cuts(self.ends[useful], self.signs[useful], self.multiplier[useful], self.force)
         found_now = Cuts(ends, signs, np.zeros(len(ends)), self.force)
-        new = ~np.isin(found_now._keys(), kept._keys())
+        new = ~np.isin(found_now.keys(), kept.keys())
         joined = kept.joined(ends[new], signs[new])
         self.ends, self.signs, self.multiplier = joined.ends, joined.signs, joined.multiplier
         return int(new.sum())
@@ -116,7 +116,7 @@ class Cuts:
         """Which cuts are of the form Z_jj <= Z_aj?"""
         return (self.signs[:, 0] > 0.0) & (self.ends[:, 0, 0] == self.ends[:, 0, 1])
 
-    def _keys(self) -> np.ndarray:
+    def keys(self) -> np.ndarray:
         """A number for every cut that tells it from the others: its entries and how many there are."""
         n = np.int64(len(self.force)) + 1
         key = (self.signs != 0.0).sum(axis=1).astype(np.int64)
