@@ -2,10 +2,10 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PYTEST_ARGS ?= -n 2
 
-.PHONY: demo test test-slow lint format soundness clean
+.PHONY: demo test test-slow lint ruff mypy layers format soundness clean
 
 # Compiling takes a minute or two, once on a machine; all later runs begin at once.
 demo: $(VENV)/.installed
@@ -18,10 +18,16 @@ test: lint
 test-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q -m slow $(PYTEST_ARGS)
 
-lint: $(VENV)/.installed-dev
+lint: ruff mypy layers
+
+ruff: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+mypy: $(VENV)/.installed-dev
 	$(BIN)/mypy
+
+layers: $(VENV)/.installed-dev
 	$(BIN)/lint-imports --no-cache --no-logo
 
 format: $(VENV)/.installed-dev
@@ -36,14 +42,14 @@ clean:
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # An environment that is already there is added to, never thrown away.
-$(BIN)/python:
+$(VENV)/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "certmix needs Python 3.11 or later (make PYTHON=...)" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: pyproject.toml | $(BIN)/python
+$(VENV)/.installed: pyproject.toml | $(VENV)/pyvenv.cfg
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-dev: pyproject.toml | $(VENV)/pyvenv.cfg
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.installed
