@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pytest
 
+from certmix import saving
 from certmix.errors import InputError
 from certmix.io.strict_json import dumps
 from certmix.ledger import Ledger
@@ -227,3 +228,11 @@ def test_infinite_gap_is_null():
     assert document["gap_absolute"] is None
     assert document["gap_relative"] is None
     assert math.isinf(make(None).gap_absolute)
+
+
+def test_arrays_that_are_too_large_are_not_read(tmp_path, monkeypatch):
+    """What an NPZ file would take in memory is looked at before any of it is unpacked."""
+    make().save(tmp_path / "r")
+    monkeypatch.setattr(saving, "MOST_BYTES", 16)
+    with pytest.raises(InputError, match="holds arrays of more than 16 bytes"):
+        Result.load(tmp_path / "r")

@@ -1,14 +1,10 @@
 """Results as plain values, and as a pair of files: JSON for what a person reads, NPZ for the arrays.
 
-JSON is strict: a number that is missing or infinite is null. No pickle anywhere. The JSON file carries the
-digest of its NPZ file, so that a pair that does not belong together is noticed; a JSON file that holds the
-arrays itself (a snapshot) needs no NPZ.
+A number that is missing or infinite is null in JSON. A JSON file that holds the arrays itself (a snapshot) has no NPZ.
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from certmix.errors import InputError
-from certmix.io.atomic import write_atomically, write_text
-from certmix.io.strict_json import dumps, finite, loads
+from certmix.io.pairs import json_of, read_arrays, read_document, stem_of, write_pair
+from certmix.io.strict_json import finite
 from certmix.io.transform import Transform
 from certmix.ledger import TracePoint
 from certmix.problem.satisfaction import Satisfaction
@@ -34,6 +30,7 @@ VERSION = 1
 _ARRAYS = ("labels", "means", "weights", "posterior", "runner_up", "fixed", "data", "precision")
 _ONLY_NPZ = ("posterior", "runner_up", "fixed")
 MOST_DATA = 50 * 2**20  # bytes of samples that are kept with a result
+MOST_BYTES = 2**30  # what the arrays of a result may take in memory
 RESULT, SNAPSHOT, CERTIFICATE = "result.json", "snapshot.json", "certificate.json"
 
 
@@ -94,45 +91,24 @@ def save(result: Result, path: str | Path, *, extra: Mapping[str, Any] | None = 
     extra : mapping, optional
         More entries for the JSON file (how the data were prepared, say); reading leaves them alone.
     """
-    stem = _stem(path)
     arrays = {name: getattr(result, name) for name in _ARRAYS if getattr(result, name) is not None}
     for name in ("data", "precision"):
         if name in arrays and arrays[name].nbytes > MOST_DATA:
             del arrays[name]
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)
-    content = buffer.getvalue()
     document = {key: value for key, value in as_dict(result).items() if key not in _ONLY_NPZ}
-    document["arrays"] = {"file": f"{stem.name}.npz", "sha256": hashlib.sha256(content).hexdigest()}
-    document.update(extra or {})
-    target = stem.with_name(stem.name + ".json")
-    write_atomically(stem.with_name(stem.name + ".npz"), content)
-    write_text(target, dumps(document))
-    return target
-
-
-def _stem(path: str | Path) -> Path:
-    path = Path(path)
-    if not path.name:
-        raise InputError(f"{str(path)!r} names no file")
-    return path.with_suffix("") if path.suffix in (".json", ".npz") else path
+    return write_pair(path, {**document, **(extra or {})}, arrays)
 
 
 # -- reading -------------------------------------------------------------------------------------------
 def read(path: str | Path) -> dict[str, Any]:
     """The fields of a result that :func:`save` wrote; a damaged file is an :class:`InputError` that says why."""
-    stem = _stem(_in_directory(Path(path)))
-    source = stem.with_name(stem.name + ".json")
-    document = _read_json(source)
-    if document.get("format") != FORMAT:
-        raise InputError(f"{source} is not a result of certmix")
-    if document.get("version") != VERSION:
-        raise InputError(
-            f"{source} has format version {document.get('version')!r}; this certmix reads version {VERSION}"
-        )
+    stem = stem_of(_in_directory(Path(path)))
+    source = json_of(stem)
+    document = read_document(stem, FORMAT, VERSION)
     try:
         if "arrays" in document:
-            document.update(_read_arrays(stem, document["arrays"]))
+            arrays = read_arrays(stem, document["arrays"], MOST_BYTES)
+            document.update({name: arrays.get(name) for name in _ARRAYS})
         fields = _fields(document)
     except InputError as error:
         raise InputError(f"{source} is damaged: {error}") from None
@@ -172,39 +148,6 @@ def _certificate(source: Path, labels: np.ndarray | None) -> Certificate | None:
     except (InputError, KeyError, TypeError, ValueError):
         return None  # the result is whole; ``certmix verify`` says what is wrong with the certificate
     return found if same else None
-
-
-def _read_json(source: Path) -> dict[str, Any]:
-    try:
-        if not source.is_file():
-            raise InputError(f"there is no file {str(source)!r}")
-        document = loads(source.read_text(encoding="utf-8"))
-    except InputError:
-        raise
-    except OSError as error:
-        raise InputError(f"{str(source)!r} cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{source} is damaged: it is not JSON ({error})") from None
-    if not isinstance(document, dict):
-        raise InputError(f"{source} is not a result of certmix")
-    return document
-
-
-def _read_arrays(stem: Path, entry: Mapping[str, Any]) -> dict[str, Any]:
-    # The file lies beside the JSON file under the same name, so that the pair can be renamed together.
-    source = stem.with_name(stem.name + ".npz")
-    if not source.is_file():
-        raise InputError(f"its arrays {source.name} are missing")
-    content = source.read_bytes()
-    if hashlib.sha256(content).hexdigest() != entry["sha256"]:
-        raise InputError(f"{source.name} does not belong to it")
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            return {name: arrays.get(name) for name in _ARRAYS}
-    except (
-        Exception
-    ) as error:  # zipfile, zlib and NumPy's parser have a dozen kinds of errors for a damaged file
-        raise InputError(f"{source.name} cannot be read: {error}") from None
 
 
 def _fields(document: Mapping[str, Any]) -> dict[str, Any]:
