@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from certmix.certificate.boxes import boxes_of
 from certmix.certificate.conflicts import Conflicts
 from certmix.certificate.draft import Draft
 from certmix.certificate.infeasible import in_conflict, refute
@@ -18,6 +19,7 @@ from certmix.io.certificates import Certificate
 from certmix.presolve.instance import Instance
 from certmix.problem import Problem
 from certmix.result import Result
+from certmix.search.record import RunRecord
 from certmix.status import Status
 from certmix.verify import dynamic, statement
 from certmix.verify.check import Verdict, check
@@ -31,6 +33,7 @@ MOST_DIMENSIONS = 6
 MOST_DENSE = 600  # groups that a semidefinite search of the maker's own may have
 FEW_GROUPS = 200  # with conflicts and so few groups it is tried first
 FIRST_SHARE = 0.85  # of the time, for what is tried first
+QUICK = 0.5  # seconds: a check that takes no longer needs no alternative
 CHECK_SHARE = 0.3  # of the time: a proof that would take longer to check is handed out unchecked
 
 Made = tuple[Certificate, Verdict | None]
@@ -86,7 +89,7 @@ def make(
         from certmix.certificate.semidefinite import recorded
 
         return recorded(problem, result, record)
-    return _anew(problem, result, record, root, threads, end, should_stop)
+    return _anew(problem, result, record or RunRecord(), root, threads, end, should_stop)
 
 
 def _infeasible(problem: Problem, result: Result, root: Root, late: Callable[[], bool]) -> Made:
@@ -107,12 +110,14 @@ def _checked(certificate: Certificate, problem: Problem, expected: float, limit:
 
 
 def _recomputed(problem: Problem, result: Result, kind: str) -> Made:
-    """One step in which the checker recomputes everything: its check is all the work that there is.
-
-    Rounding may keep its bound a little below the run's own; then what the status needs will do.
-    """
+    """One step in which the checker recomputes everything: its check is all the work that there is."""
     draft = Draft()
     draft.step(0, kind)
+    return _accepted(problem, result, draft)
+
+
+def _accepted(problem: Problem, result: Result, draft: Draft) -> Made:
+    """A proof that may reach the run's own bound; rounding may keep it below, then what the status needs will do."""
     targets = [_lowered(result.lower_bound)]
     if result.status is Status.OPTIMAL:
         least = result.tolerances.cutoff(result.objective)
@@ -132,13 +137,13 @@ def _lowered(bound: float) -> float:
 def _anew(
     problem: Problem,
     result: Result,
-    record: Any,
+    record: RunRecord,
     root: Root,
     threads: int,
     end: float,
     should_stop: Callable[[], bool],
 ) -> Made:
-    """A proof by multipliers or by a semidefinite search of its own, the more promising one first.
+    """The run's tree of boxes, a proof by multipliers, or a semidefinite search of its own; the most promising first.
 
     Multipliers know little of conflicts; with few groups the semidefinite bound is the quicker one where they matter.
     """
@@ -146,7 +151,7 @@ def _anew(
     from certmix.presolve.instance import reduce
 
     instance = reduce(problem)
-    conflicting = len(root.conflicts) > 0 and not _settled_at_root(record, result)
+    conflicting = len(root.conflicts) > 0 and not _settled_at_root(record.dual, result)
     dense = root.N <= MOST_DENSE and instance.exact
 
     def by_multipliers(seconds: float) -> Made:
@@ -155,16 +160,22 @@ def _anew(
         def late() -> bool:
             return time.perf_counter() > until or should_stop()
 
-        own = None if conflicting else record
+        own = None if conflicting else record.dual
         found, checking = _lagrangian(problem, result, own, root, instance, threads, late)
         return _checked(found, problem, checking, seconds)
 
     def by_search(seconds: float) -> Made:
         return searched(problem, result, seconds, threads)
 
+    def by_boxes(seconds: float) -> Made:
+        return _accepted(problem, result, boxes)
+
     ways = [by_multipliers, by_search] if dense else [by_multipliers]
     if dense and conflicting and root.N <= FEW_GROUPS:
         ways.reverse()
+    boxes, expected = boxes_of(record.boxes, root, _target(result)[0])
+    if expected < CHECK_SHARE * (end - time.perf_counter()):
+        ways.insert(0 if expected < max(QUICK, CHECK_SHARE * result.seconds) else len(ways), by_boxes)
     reasons = []
     for way in ways:
         left = end - time.perf_counter()

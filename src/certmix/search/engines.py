@@ -20,6 +20,7 @@ from certmix.search.bounds.interval import MOST_COMPONENTS, IntervalBound
 from certmix.search.bounds.line import MANY_SAMPLES, LineBound, applies
 from certmix.search.heuristics import NodeCentres
 from certmix.search.loop import Search, search
+from certmix.search.record import RunRecord, Splits
 from certmix.search.stopping import stop_reason
 from certmix.search.threads import Threads
 from certmix.status import Termination
@@ -52,7 +53,9 @@ class IntervalEngine:
         first_incumbent(instance, ledger, options)
         with Threads(options.n_threads) as threads:
             ledger.phase = "boxes of means"
-            reason = search(IntervalBound(instance, threads), ledger, options, NodeCentres(instance))
+            boxes = interval_search(instance, threads, ledger, options)
+            ledger.record = RunRecord(boxes)
+            reason = boxes.finish()
         return Outcome(reason, infeasible=reason is Termination.EXHAUSTED and ledger.incumbent is None)
 
 
@@ -79,7 +82,8 @@ class DualEngine:
         The interval search closes easy and tightly constrained instances before the dual has warmed up; the dual closes
         what the interval bound never would. Turns are measured in work, not in time, so that runs can be repeated.
         """
-        interval = Search(IntervalBound(instance, threads), ledger, options, NodeCentres(instance))
+        interval = interval_search(instance, threads, ledger, options)
+        ledger.record = RunRecord(interval)
         per_node = instance.n_groups * instance.n_components * instance.n_features * INTERVAL_NODE
         turn = min(FIRST_TURN, PROBE_NODES * per_node)
         bound: DualBound | None = None
@@ -104,7 +108,7 @@ class DualEngine:
                     should_stop=lambda: stop_reason(ledger, options) is not None,
                     on_root_bound=ledger.raise_bound,
                 )
-                ledger.record = bound if options.certificate else None
+                ledger.record.dual = bound
             if dual is None:
                 finished = bound.advance_root(ledger.cutoff, turn)
                 for labels in bound.clusterings():
@@ -116,6 +120,12 @@ class DualEngine:
                 reason = dual.run(pause=lambda: bound.work >= until)  # noqa: B023
                 if reason is not None:
                     return reason
+
+
+def interval_search(instance: Instance, threads: Threads, ledger: Ledger, options: Options) -> Search:
+    """A search over boxes of means that writes its splits down if somebody will ask for them."""
+    bound = IntervalBound(instance, threads, Splits() if options.certificate else None)
+    return Search(bound, ledger, options, NodeCentres(instance))
 
 
 def reduced(problem: Problem, ledger: Ledger) -> Instance:

@@ -56,7 +56,7 @@ class Search:
         """Search until the gap is reached, a limit strikes or nothing is open; None when paused before that."""
         while True:
             self.ledger.open_nodes = len(self.frontier)
-            self.ledger.raise_bound(min(self.frontier.bound, self.leaves))
+            self.ledger.raise_bound(self.proved)
             reason = stop_reason(self.ledger, self.options)
             if reason is not None:
                 return reason
@@ -65,6 +65,17 @@ class Search:
             if pause():
                 return None
             self.step()
+
+    def finish(self) -> Termination:
+        """Search to the end."""
+        reason = self.run()
+        assert reason is not None
+        return reason
+
+    @property
+    def proved(self) -> float:
+        """The bound of the whole tree."""
+        return min(self.frontier.bound, self.leaves)
 
     def step(self) -> None:
         """One batch: bound it, offer what came up, close what is settled, branch on the rest."""
@@ -122,6 +133,4 @@ def search(
     open_bytes: float = OPEN_BYTES,
 ) -> Termination:
     """Search to the end."""
-    reason = Search(bound, ledger, options, heuristic, largest_batch, open_bytes).run()
-    assert reason is not None
-    return reason
+    return Search(bound, ledger, options, heuristic, largest_batch, open_bytes).finish()

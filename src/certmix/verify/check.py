@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from certmix.verify import incumbent, statement
+from certmix.verify.boxes import boxes
 from certmix.verify.dynamic import dynamic
 from certmix.verify.enumeration import enumerate_all
 from certmix.verify.evidence import Evidence, Rejected
@@ -26,6 +27,7 @@ STEPS: dict[str, Step] = {
     "dynamic": dynamic,
     "semidefinite": semidefinite,
     "name": name,
+    "boxes": boxes,
 }
 COMBINATORIAL = (
     "enumerate",
@@ -87,6 +89,9 @@ def _check(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: 
         raise Rejected("it lacks digests or steps")
     if not all(isinstance(entry, Mapping) for entry in entries):
         raise Rejected("a step is not an object")
+    alone = len(entries) == 1 and np.size(arrays.get("tree/parent", ())) == 1
+    if not alone and any(entry.get("kind") == "boxes" for entry in entries):
+        raise Rejected("a tree of boxes must be the only step of the only node")
     stated = statement.read(document.get("statement"))
     if digests.get("statement") != statement.digest(document["statement"]):
         raise Rejected("the statement is not the one that was certified (its digest differs)")

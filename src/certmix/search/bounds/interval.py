@@ -13,6 +13,7 @@ from certmix.presolve.instance import Instance
 from certmix.search.bounds.base import Explored
 from certmix.search.bounds.leaves import exact_value
 from certmix.search.nodes import Nodes
+from certmix.search.record import NoSplits
 from certmix.search.threads import Threads
 
 SPLIT_FIELDS = ("kind", "which", "index", "at", "centre")
@@ -28,9 +29,12 @@ class IntervalBound:
 
     reaches = False
 
-    def __init__(self, instance: Instance, threads: Threads | None = None) -> None:
+    def __init__(
+        self, instance: Instance, threads: Threads | None = None, splits: NoSplits | None = None
+    ) -> None:
         self.instance = instance
         self.threads = threads or Threads(1)
+        self.splits = splits or NoSplits()
         self.arrays = instance_arrays(instance)
         narrow = [
             t for t, bits in ((np.int8, 7), (np.int16, 15), (np.int32, 31)) if instance.n_components <= bits
@@ -62,6 +66,7 @@ class IntervalBound:
                 "b": np.stack([r[1] for r in roots]),
                 "mask": np.stack([r[2] for r in roots]).astype(self._stored),
                 "left": left,
+                "record": self.splits.roots(len(roots)),
                 "weight": np.zeros((len(roots), K)),
                 "points": np.zeros((len(roots), K, d)),
                 "cost": np.zeros((len(roots), K)),
@@ -128,6 +133,10 @@ class IntervalBound:
         right = {name: array.copy() for name, array in nodes.fields.items()}
         for child in (left, right):
             child["depth"] += 1
+        sizes = nodes["kind"] == SPLIT_SIZE
+        index = np.where(sizes, nodes["at"], nodes["index"]).astype(np.int64)
+        decisions = nodes["kind"], nodes["which"], index, nodes["at"]
+        left["record"], right["record"] = self.splits.split(nodes["record"], *decisions)
         for i in range(len(nodes)):
             kind, k, at = nodes["kind"][i], nodes["which"][i], nodes["at"][i]
             index = nodes["index"][i]

@@ -1,0 +1,86 @@
+"""The splits of an interval search, written down as they are made: the certificate is this tree, replayed.
+
+A node is its number. What the search concludes at a node is not written down: whoever replays the tree concludes it again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from certmix.search.bounds.dual import DualBound
+    from certmix.search.loop import Search
+
+LEAF = -1
+MOST_NODES = 1_000_000
+
+
+class NoSplits:
+    """Writes nothing down."""
+
+    count = 0  # nodes of the tree; 0 when it was not kept
+
+    def roots(self, count: int) -> np.ndarray:
+        """The numbers of so many roots."""
+        return np.zeros(count, dtype=np.int32)
+
+    def split(self, nodes: np.ndarray, *decisions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Nodes are split; the numbers of their first and of their second children."""
+        return nodes, nodes
+
+    def levels(self) -> tuple[np.ndarray, ...]:
+        raise ValueError("no tree was kept")
+
+
+class Splits(NoSplits):
+    """The tree of one search; one of more than ``MOST_NODES`` is not kept."""
+
+    def __init__(self) -> None:
+        self._named = self._roots = 0
+        self._batches: list[tuple[np.ndarray, ...]] = []  # nodes, kind, component, index, at, first children
+
+    @property
+    def count(self) -> int:  # type: ignore[override]
+        return self._named if self._named <= MOST_NODES else 0
+
+    def roots(self, count: int) -> np.ndarray:
+        self._roots = self._named = count
+        return np.arange(count, dtype=np.int32)
+
+    def split(self, nodes: np.ndarray, *decisions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self._named > MOST_NODES:
+            self._batches.clear()
+            return nodes, nodes
+        first = (self._named + 2 * np.arange(len(nodes))).astype(np.int32)
+        self._named += 2 * len(nodes)
+        self._batches.append((nodes.copy(), *(d.copy() for d in decisions), first))
+        return first, first + 1
+
+    def levels(self) -> tuple[np.ndarray, ...]:
+        """``(kind, component, index, at)`` of every node, level by level, each level from left to right."""
+        nothing = (np.zeros(0, dtype=np.int64),) * 6
+        nodes, *decisions, first = (np.concatenate(part) for part in zip(*self._batches, nothing, strict=True))
+        place = np.full(self._named, LEAF)  # where the split of a node is
+        place[nodes] = np.arange(len(nodes))
+        order, level = [], np.arange(self._roots)
+        while len(level):
+            order.append(place[level])
+            children = first[order[-1][order[-1] != LEAF]].astype(np.int64)
+            level = np.column_stack([children, children + 1]).ravel()
+        rows = np.concatenate(order)
+        out = [np.zeros(len(rows), dtype=t) for t in (np.int8, np.int32, np.int32, np.float64)]
+        out[0][:] = LEAF
+        for column, decision in zip(out, decisions, strict=True):
+            column[rows != LEAF] = decision[rows[rows != LEAF]]
+        return tuple(out)
+
+
+@dataclass
+class RunRecord:
+    """What a run by boxes and multipliers leaves for the maker of a certificate."""
+
+    boxes: Search | None = None
+    dual: DualBound | None = None
