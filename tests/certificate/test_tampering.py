@@ -62,7 +62,7 @@ def case(name: str) -> Case:
     elif name == "enumerate":
         rules = [CannotLink(0, 1), Label(2, 0), Packing([3, 4, 5], 1, 2)]
         problem = Problem(clusters(9, 2, 3, 1), 3, constraints=rules)
-    elif name == "pricing":
+    elif name in ("pricing", "boxes"):
         problem = Problem(clusters(24, 2, 2, 2), 2)
     elif name == "pairs":
         rules = [CannotLink(0, 1), CannotLink(2, 3), MustLink(4, 5), MinimumSize(4)]
@@ -77,6 +77,8 @@ def case(name: str) -> Case:
             patch.setattr("certmix.certificate.prove.MOST", 0)
         else:  # if not by a recomputation, then by multipliers
             patch.setattr("certmix.certificate.prove.MOST_DENSE", 0)
+        if name != "boxes":
+            patch.setattr("certmix.certificate.boxes.MOST_ENTRIES", 0)
         result = certmix.solve(problem, "sdp" if name == "sdp" else "auto", gap=1e-7, certificate=True)
     certificate = result.certificate
     if name == "branching":
@@ -108,7 +110,7 @@ def branched(problem: Problem, result: certmix.Result) -> Certificate:
     return found
 
 
-CASES = ("dynamic", "enumerate", "pricing", "pairs", "branching", "sdp")
+CASES = ("dynamic", "enumerate", "pricing", "pairs", "branching", "sdp", "boxes")
 
 
 def verified(case: Case, document: dict[str, Any], arrays: dict[str, np.ndarray], data: Any = None) -> bool:

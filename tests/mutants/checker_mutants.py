@@ -17,6 +17,7 @@ BOMBS = ("tests/verify/test_bombs.py",)
 EXACT = ("tests/nasty/test_exact_root.py",)
 NASTY = ("tests/nasty/test_exact_checker.py",)
 CONCLUSIONS = ("tests/verify/test_conclusions.py",)
+BOXES = ("tests/verify/test_boxes.py",)
 COMPARING = ("tests/certificate/test_comparing.py",)
 
 
@@ -116,4 +117,35 @@ CHECKER = (
             "if (N < 0.0)[~pool.apart].any():", "if False:", SEMIDEFINITE),
     planted("exclusions without proof", "What a step excludes is not looked at.", "semidefinite.py",
             "_check_exclusions(step, p, price, live, target)\n        domain", "pass\n        domain", SEMIDEFINITE),
+    planted("boxes: any group moves", "Groups in rules are moved by exchange arguments.", "boxes.py",
+            "(s.candidates() > 1) & self.single & ~s.closed", "(s.candidates() > 1) & ~s.closed", BOXES),
+    planted("boxes: groups in counts move", "Groups in counts are moved by exchange arguments.", "boxes.py",
+            "            self.single[groups] = False", "            pass", BOXES),
+    planted("boxes: smallest size forgotten", "A group leaves whatever size it leaves behind.", "boxes.py",
+            "(a - w >= root.size_lower[:, None]) | alone", "(a - w >= 0) | alone", BOXES),
+    planted("boxes: largest size forgotten", "A group joins a component without room.", "boxes.py",
+            "fits = s.allowed & ((b + w", "fits = s.allowed & (b >= 0) | ((b + w", BOXES),
+    planted("boxes: never alone", "A group is taken not to be alone in its component.", "boxes.py",
+            "alone = (near > 0) & self.plain", "alone = (near >= 0) & self.plain", BOXES),
+    planted("boxes: entropy at the wrong end", "Joining is priced at the largest size.", "boxes.py",
+            "self.joining[self.weight_of, np.arange(root.K)[:, None], a]",
+            "self.joining[self.weight_of, np.arange(root.K)[:, None], b]", BOXES),
+    planted("boxes: plain means always", "Priors on the means are forgotten in exchanges.", "boxes.py",
+            "self.plain = not (boxed or root.prior_weight.any())", "self.plain = True", BOXES),
+    planted("boxes: whole quadratic", "The whole cost in the favourite stands for the least one.", "boxes.py",
+            "(second - least) / (top - least) * (1 - 8 * UNIT)", "1.0", BOXES),
+    planted("boxes: too tight", "Boxes are cut to half the width that is proved.", "boxes.py",
+            "reach = np.sqrt(2 * gap / A", "reach = 0.5 * np.sqrt(2 * gap / A", BOXES),
+    planted("boxes: lifted twice", "A candidate's square is counted twice.", "boxes.py",
+            "c + 0.5 * add * x * x", "c + add * x * x", BOXES),
+    planted("boxes: means of the smallest size", "Means are those of components of the smallest size.", "boxes.py",
+            "for m in (few, many):", "for m in (few,):", BOXES),
+    planted("boxes: no empty components", "Components that may be empty are taken not to be.", "boxes.py",
+            "itertools.product(*(range(len(m) + 1) for m in may))", "itertools.product(*(range(1) for m in may))", BOXES),
+    planted("boxes: order of all components", "Components that differ are ordered by their means.", "boxes.py",
+            "alike = np.flatnonzero(classes == c)", "alike = np.arange(len(classes))", BOXES),
+    planted("boxes: not alone", "Other steps may stand beside a tree of boxes.", "check.py",
+            'if not alone and any(entry.get("kind") == "boxes" for entry in entries):', "if False:", BOXES, True),
+    planted("boxes: open leaves", "A leaf of a tree of boxes need not be closed.", "boxes.py",
+            "if not (inner | nodes.closed).all():", "if False:", BOXES),
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """The splits of an interval search, written down as they are made: the certificate is this tree, replayed.
 
-A node is its number. What the search concludes at a node is not written down: whoever replays the tree concludes it again.
+A node is its number. What the search concludes at a node is not written down: whoever replays the tree concludes it
+again.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ class Splits(NoSplits):
     def levels(self) -> tuple[np.ndarray, ...]:
         """``(kind, component, index, at)`` of every node, level by level, each level from left to right."""
         nothing = (np.zeros(0, dtype=np.int64),) * 6
-        nodes, *decisions, first = (np.concatenate(part) for part in zip(*self._batches, nothing, strict=True))
+        nodes, *decisions, first = (
+            np.concatenate(part) for part in zip(*self._batches, nothing, strict=True)
+        )
         place = np.full(self._named, LEAF)  # where the split of a node is
         place[nodes] = np.arange(len(nodes))
         order, level = [], np.arange(self._roots)

@@ -1,44 +1,43 @@
 r"""The step ``boxes``: a tree of boxes for the means, intervals for the sizes and candidates for the groups.
 
-It stands alone, at the root of a certificate. A node says: the best mean of component k for its own members lies in the
-box ``[lo_k, hi_k]``, its size in ``a_k .. b_k``, and group g is in one of its candidates. Let z be an optimal clustering
-of the problem *as the checker sees it* (:mod:`.root`), and suppose that it costs less than the target plus the error of the
-root. It is shown that z is in some leaf, and that no such clustering is in any leaf; so every clustering costs the
-target or more. A node is narrowed by what is true of z:
+It stands alone, at the root. A node says: the best mean of component k for its own members lies in the box ``[lo_k,
+hi_k]``, its size in ``a_k .. b_k``, and group g is in one of its candidates. Let z be an optimal clustering *of the
+problem as the checker sees it* (:mod:`.root`), and suppose that it costs less than the target plus the root's error.
+Then z is in a leaf, under some names of its components; and no such clustering is in any leaf. So every clustering
+costs the target or more. A node is narrowed by what is true of z:
 
-**Propagation**: what no clustering in the node has is removed, as in :meth:`.domain.Domain.propagate`.
+**Propagation** removes what no clustering in the node has, as in :meth:`.domain.Domain.propagate`.
 
-**Means.** A mean is that of the certain members and of some candidates, so many that the size is in a..b. Along a coordinate,
-of all ways to add m samples none gives a smaller sum than taking the candidates in increasing order, the last one in part;
-this sum is convex and piecewise linear in m, so its quotient by the weight is least at an end of the interval or at a
-breakpoint. Then the user's box clips it.
+**Means.** A mean is that of the certain members and of some candidates, so many that the size is in a..b. Along a
+coordinate, the smallest sum of m samples takes candidates in increasing order, the last one in part. It is convex and
+piecewise linear in m, so its quotient by the weight is least at an end or a breakpoint. The user's box clips it.
 
-**Order.** Components of which the statement says the same can be renamed: empty ones first, the others by their means along
+**Order.** Components of which the statement says the same can be renamed: empty ones first, then by their means along
 one coordinate.
 
-**Exchange.** Moving one group g of weight w to another component does not make z cheaper, if the result is feasible: g is
-in no rule that ties it to others, the component that it leaves keeps its smallest size and the one that it joins has
-room. Leaving k gains at least ``w/2 |x - mu|^2 + scatter + h(m) - h(m - w)``, because the mean mu may stay where it is, and with
-plain means (no prior, no box) ``m / (m - w)`` times the first term; joining costs at most the same with h(m + w) - h(m) and
-``m / (m + w)``. The nearest and the farthest point of the boxes and the worst sizes are taken. A component that must not be
-empty keeps a sample where its box excludes the point of g: alone, g would be its mean.
+**Exchange.** Moving a group g of weight w to another component does not make z cheaper, if the result is feasible: no
+rule ties g to others, the component that it leaves keeps its smallest size, the one that it joins has room. Leaving k
+gains at least ``w/2 |x - mu|^2 + scatter + h(m) - h(m - w)``, for mu may stay where it is, and with plain means (no
+prior, no box) ``m / (m - w)`` times the first term; joining costs at most the same with h(m + w) - h(m) and ``m / (m
++ w)``. The worst points of the boxes and the worst sizes are taken. A component that must not be empty keeps a sample
+where its box excludes the point of g: alone, g would be its mean.
 
-**Bound.** With ``alpha + beta m <= h(m)`` on a..b (any slope is valid) a group costs ``q_k = w (|x - mu_k|^2 / 2 + beta_k) +
-scatter`` in k. Let f be the candidate with the least lower end s of q over its box, s2 the next one, t >= q_f. Then
+**Bound.** With ``alpha + beta m <= h(m)`` on a..b a group costs ``q_k = w (|x - mu_k|^2 / 2 + beta_k) + scatter`` in
+k. Let f be the candidate with the least lower end s of q over its box, s2 the next such end, t >= q_f on its box.
+Then
 
-    min_k q_k >= theta q_f + (1 - theta) s     for  0 <= theta <= min(1, (s2 - s) / (t - s)),
+    min_k q_k >= theta q_f + (1 - theta) s     for  0 <= theta <= min(1, (s2 - s) / (t - s)):
 
-for either q_f <= s2 and the left side is at least min(q_f, s2) = q_f >= s, or it is at least s2 >= s + theta (t - s). All adds up
-to one quadratic per coordinate of every mean, least at a clipped point.
+the left side is q_f >= s, or at least s2 >= s + theta (t - s). All adds up to one quadratic per coordinate of a mean.
 
-**Tightening.** With weight W of such a quadratic, least at x with its vertex at v, a coordinate further from v than
-``sqrt(2 (target - bound) / W + (x - v)^2)`` costs the target. A group leaves a component in which it lifts the bound to the target:
-its own part of the sum is replaced by q_k.
+**Tightening.** If such a quadratic has weight W, its vertex at v and its least value in the box at x, a coordinate
+further from v than ``sqrt(2 (target - bound) / W + (x - v)^2)`` costs the target. A group leaves a component in which
+it lifts the bound to the target: its part of the sum is replaced by q_k.
 
-**Rounding.** Distances and q are moved outward by gamma(d + 16) of the absolute values in them. Sums over groups have at most
-N + 1 terms of four operations; the bound is lowered by gamma(N + d + 40) of its absolute values. A quotient of sums errs by
-gamma(N + 16) times the largest coordinate, and a quadratic whose coefficients err by gamma(N + 8) of A, sqrt(2 A C), C errs by
-that much of ``A mu^2 / 2 + sqrt(2 A C) |mu| + C`` at the largest |mu| of its interval.
+**Rounding.** q is moved outward by gamma(d + 16) of the absolute values in it. Sums over groups have at most N + 1
+terms of four operations; the bound is lowered by gamma(N + d + 40) of its absolute values. A quotient of sums errs by
+gamma(N + 16) times the largest coordinate. A quadratic whose coefficients err by gamma(N + 8) of A, sqrt(2 A C), C
+errs by that much of ``A mu^2 / 2 + sqrt(2 A C) |mu| + C`` at the largest |mu| of its interval.
 """
 
 from __future__ import annotations
@@ -90,7 +89,10 @@ class Boxes:
         self.root, self.target, self.axis = root, target, axis
         self.x = root.points[root.system]  # (K, N, d)
         self.w, self.scatter = root.weight.astype(np.float64), root.scatter[root.system]
-        self.prior, self.half = root.prior_weight * root.prior_mean, 0.5 * root.prior_weight * root.prior_mean**2
+        self.prior, self.half = (
+            root.prior_weight * root.prior_mean,
+            0.5 * root.prior_weight * root.prior_mean**2,
+        )
         self.order = np.argsort(self.x, axis=1, kind="stable")
         boxed = np.isfinite(root.mean_lower).any() or np.isfinite(root.mean_upper).any()
         self.plain = not (boxed or root.prior_weight.any())
@@ -122,7 +124,9 @@ class Boxes:
         leaving[np.arange(n + 1) < self.root.size_lower[:, None] + w] = math.inf
         joining[:, : n + 1 - w] = np.where(np.isnan(up), math.inf, up)
         joining[:, n + 1 - w :] = -math.inf
-        return np.minimum.accumulate(leaving, axis=1), np.maximum.accumulate(joining[:, ::-1], axis=1)[:, ::-1]
+        return np.minimum.accumulate(leaving, axis=1), np.maximum.accumulate(joining[:, ::-1], axis=1)[
+            :, ::-1
+        ]
 
     def roots(self, domain: Domain) -> Nodes:
         """One node for every choice of how many components of every class are empty: the first ones, by renaming."""
@@ -158,7 +162,7 @@ class Boxes:
             self._propagate(some)
             self._bound(some, near, far)
             some.closed |= ((some.lo > some.hi).any(axis=2) & (some.b > 0)).any(axis=1)
-            some.closed |= ~some.allowed.any(axis=1).all(axis=1)
+            some.closed |= ~(some.candidates() > 0).all(axis=1)
             nodes.put(rows, some)
             width = ((some.hi - some.lo) * (some.b > 0)[:, :, None]).sum(axis=(1, 2))
             size = width + (some.candidates() > 1).sum(axis=1)
@@ -190,7 +194,7 @@ class Boxes:
             s.b = np.minimum(b, root.n - (a.sum(axis=1, keepdims=True) - a))
             for k in range(root.K):
                 self._count(s, slice(None), self.w, k, s.a[:, k, None], s.b[:, k, None])
-            s.closed |= (s.a > s.b).any(axis=1) | ~s.allowed.any(axis=1).all(axis=1)
+            s.closed |= (s.a > s.b).any(axis=1) | ~(s.candidates() > 0).all(axis=1)
             if (s.allowed.sum(), s.a.sum(), s.b.sum()) == before:
                 return
 
@@ -224,7 +228,9 @@ class Boxes:
                 full, total = sure + root.prior_weight[k, j], totals[:, j]
                 low = _least_mean(x, w, full, total, few, many) - widen
                 high = widen - _least_mean(-x[::-1], w[:, ::-1], full, -total, few, many)
-                low, high = (np.clip(end, root.mean_lower[k, j], root.mean_upper[k, j]) for end in (low, high))
+                low, high = (
+                    np.clip(end, root.mean_lower[k, j], root.mean_upper[k, j]) for end in (low, high)
+                )
                 s.lo[there, k, j] = np.maximum(s.lo[:, k, j], low)[there]
                 s.hi[there, k, j] = np.minimum(s.hi[:, k, j], high)[there]
 
@@ -236,7 +242,9 @@ class Boxes:
             low = np.where(used, s.lo[:, alike, j], -math.inf)
             high = np.where(used, s.hi[:, alike, j], math.inf)[:, ::-1]
             s.lo[:, alike, j] = np.where(used, np.maximum.accumulate(low, axis=1), s.lo[:, alike, j])
-            s.hi[:, alike, j] = np.where(used, np.minimum.accumulate(high, axis=1)[:, ::-1], s.hi[:, alike, j])
+            s.hi[:, alike, j] = np.where(
+                used, np.minimum.accumulate(high, axis=1)[:, ::-1], s.hi[:, alike, j]
+            )
 
     def _distances(self, s: Nodes) -> tuple[Array, Array]:
         """(M, K, N): the least and the largest w/2 |x - mu|^2 over the boxes."""
@@ -275,7 +283,7 @@ class Boxes:
 
     # -- the bound and what follows from it ------------------------------------------------------------------------
     def _line(self, k: int, a: int, b: int) -> tuple[float, float]:
-        """``(alpha, beta)`` with entropy >= alpha + beta m on a..b; alpha is infinite when no size there is possible."""
+        """``(alpha, beta)`` with entropy >= alpha + beta m on a..b; alpha is infinite when no such size is possible."""
         if (k, a, b) not in self._lines:
             h, n = self.root.entropy[k], self.root.n
             first, last = (a, b) if b > a else (max(a - 1, 0), min(a + 1, n))  # for one size: the local slope
@@ -289,7 +297,7 @@ class Boxes:
 
     def _bound(self, s: Nodes, near: Array, far: Array) -> None:
         root, (M, K) = self.root, s.a.shape
-        ends = zip(itertools.cycle(range(K)), s.a.ravel().tolist(), s.b.ravel().tolist())  # noqa: B905
+        ends = zip(itertools.cycle(range(K)), s.a.ravel().tolist(), s.b.ravel().tolist())
         lines = [self._line(k, a, b) if a <= b else (math.inf, 0.0) for k, a, b in ends]
         alpha, beta = np.array(lines).reshape(M, K, 2).transpose(2, 0, 1)
         s.closed |= np.isinf(alpha).any(axis=1)
@@ -304,9 +312,13 @@ class Boxes:
         second = np.where(mine, math.inf, low).min(axis=1)[:, None]
         top = np.take_along_axis(far + base + self.outward * (far + size), f, axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            theta = np.where(decided | (top <= second), 1.0, (second - least) / (top - least) * (1 - 8 * UNIT))
+            theta = np.where(
+                decided | (top <= second), 1.0, (second - least) / (top - least) * (1 - 8 * UNIT)
+            )
             theta = np.where(mine & (theta > 0), np.minimum(theta, 1.0), 0.0)
-            rest = np.where(theta.max(axis=1, keepdims=True) < 1, (1 - theta.max(axis=1, keepdims=True)) * least, 0.0)
+            rest = np.where(
+                theta.max(axis=1, keepdims=True) < 1, (1 - theta.max(axis=1, keepdims=True)) * least, 0.0
+            )
         pulled = theta * self.w
         A = pulled.sum(axis=2)[:, :, None] + root.prior_weight
         B, C = np.empty((2, *A.shape))
@@ -361,19 +373,28 @@ class Boxes:
                 out += (0.5 * a * at - b) * at + c
         value = value[:, :, None]
         gone = np.where(mine, without - value, 0.0).sum(axis=1, keepdims=True)
-        lifted = forced - value + np.where(mine, 0.0, gone) + (slope + self.scatter) - own + bound[:, None, None]
+        lifted = (
+            forced - value + np.where(mine, 0.0, gone) + (slope + self.scatter) - own + bound[:, None, None]
+        )
         widest = np.maximum(np.abs(lo), np.abs(hi))
-        A, B, C = quadratics
-        shaky = gamma(self.root.N + 64) * (0.5 * A * widest**2 + np.sqrt(2 * A * C) * widest + C).sum(axis=(1, 2))
+        A, _, C = quadratics
+        shaky = gamma(self.root.N + 64) * (0.5 * A * widest**2 + np.sqrt(2 * A * C) * widest + C).sum(
+            axis=(1, 2)
+        )
         far = w * ((widest.max(axis=1)[:, :, None] + np.abs(self.x).max(axis=0).T) ** 2).sum(axis=1)
-        size = np.abs(slope) + self.scatter + np.abs(own) + (np.abs(bound) + np.abs(value).sum(axis=(1, 2)))[:, None, None]
+        size = (
+            np.abs(slope)
+            + self.scatter
+            + np.abs(own)
+            + (np.abs(bound) + np.abs(value).sum(axis=(1, 2)))[:, None, None]
+        )
         slack = 4 * shaky[:, None, None] + gamma(64) * (size + 4 * far[:, None])
         with np.errstate(invalid="ignore"):
             s.allowed &= ~(lifted - slack >= self.target)
 
 
 def _least_mean(x: Array, w: Array, full: Array, total: Array, few: Array, many: Array) -> Array:
-    """The least ``(total + sum) / (full + m)`` over ``few <= m <= many`` samples of candidates, x increasing, w (M, N)."""
+    """The least ``(total + sum) / (full + m)`` over ``few <= m <= many`` samples of candidates, x increasing."""
     rows, last = np.arange(len(w)), len(x) - 1
     taken, summed = np.cumsum(w, axis=1), np.cumsum(w * x, axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -400,7 +421,9 @@ def boxes(root: Root, domain: Domain, evidence: Evidence, target: float) -> floa
     level = [tree.roots(domain)]
     while level:
         below: list[Nodes] = []
-        for nodes in (part.take(slice(i, i + step)) for part in level for i in range(0, len(part.closed), step)):
+        for nodes in (
+            part.take(slice(i, i + step)) for part in level for i in range(0, len(part.closed), step)
+        ):
             here = slice(position, position + len(nodes.closed))
             position = here.stop
             if position > len(kind):
