@@ -1,4 +1,4 @@
-"""The step ``boxes``: it proves nothing that is not so, whatever tree it is given, and replays what a search recorded."""
+"""The step ``boxes`` proves nothing that is not so, whatever tree it is given, and replays what a search recorded."""
 
 from __future__ import annotations
 
@@ -111,7 +111,9 @@ def crowded(seed: int) -> Problem:
     ][int(rng.integers(7))]
     options: dict[str, Any] = {}
     if rng.random() < 0.3:
-        options["prior"] = GaussianPrior(np.zeros(data.shape[1]), np.eye(data.shape[1]) * rng.uniform(0.5, 4.0))
+        options["prior"] = GaussianPrior(
+            np.zeros(data.shape[1]), np.eye(data.shape[1]) * rng.uniform(0.5, 4.0)
+        )
     return Problem(data, K, variance=1.0, constraints=rules, allow_empty=bool(rng.random() < 0.3), **options)
 
 
@@ -153,14 +155,21 @@ def test_an_interval_search_is_its_own_certificate() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    ["the last entry is missing", "one entry too many", "a split is a leaf", "a mean is cut that is not there"],
+    [
+        "the last entry is missing",
+        "one entry too many",
+        "a split is a leaf",
+        "a mean is cut that is not there",
+    ],
 )
 def test_a_tree_that_does_not_fit_is_rejected(change: str) -> None:
     """Structure is checked before anything is believed."""
     problem, result = recorded()
     assert result.certificate is not None
     arrays = {name: array.copy() for name, array in result.certificate.arrays.items()}
-    names = [name for name in arrays if name.endswith(("kind", "component", "index", "at")) and "tree" not in name]
+    names = [
+        name for name in arrays if name.endswith(("kind", "component", "index", "at")) and "tree" not in name
+    ]
     kind = next(name for name in names if name.endswith("kind"))
     if change == "the last entry is missing":
         arrays |= {name: arrays[name][:-1] for name in names}
