@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
 from certmix.errors import InputError, UnsupportedError
 from certmix.hints import did_you_mean
+from certmix.places import at
 from certmix.problem import Problem
 from certmix.problem.features import Feature, features
 from certmix.status import Termination
@@ -67,8 +67,8 @@ def engine(name: str) -> Engine:
     """The engine of that name."""
     if name not in _PLACES:
         raise InputError(f"unknown engine {name!r}{did_you_mean(name, NAMES)}")
-    module, attribute = _PLACES[name].split(":")
-    return getattr(import_module(module), attribute)()
+    found: Engine = at(_PLACES[name])()
+    return found
 
 
 def why_not(candidate: Engine, problem: Problem) -> str | None:

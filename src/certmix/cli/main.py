@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -22,6 +21,7 @@ from certmix.cli.standard_output import failed
 from certmix.cli.verify import verify_command
 from certmix.errors import CertmixError, InfeasibleError, OutputError
 from certmix.interruption import INTERRUPTED, NOT_WRITTEN
+from certmix.places import at
 
 OK, BAD_INPUT, NOT_CERTIFIED, INFEASIBLE = 0, 2, 3, 4
 
@@ -55,13 +55,6 @@ def _certmix(
     pass
 
 
-def _of_the_paper(place: str) -> Callable[..., int]:
-    """A command of the paper's wing, module:function. It is known by its name only: nothing here imports the wing."""
-    module, name = place.split(":")
-    command: Callable[..., int] = getattr(import_module(module), name)
-    return command
-
-
 app.command(
     "solve", cls=Command, short_help="Cluster a data set and prove how close to the optimum the result is."
 )(with_flags(solve_command))
@@ -69,12 +62,13 @@ app.command(
     "verify", cls=Command, short_help="Check a certificate without trusting the program that made it."
 )(with_flags(verify_command))
 app.command("engines", cls=Command, short_help="List the engines and what each can honour.")(engines_command)
+# The commands of the paper are known by their places only: nothing here imports its wing.
 app.command("export", cls=Command, short_help="Write the paper's model of a problem for other solvers.")(
-    with_flags(_of_the_paper("certmix.paper.cli.export:export_command"))
+    with_flags(at("certmix.paper.cli.export:export_command"))
 )
 app.command(
     "reproduce", cls=Command, short_help="Run the experiments of the paper again, beside its values."
-)(_of_the_paper("certmix.paper.cli.reproduce:reproduce_command"))
+)(at("certmix.paper.cli.reproduce:reproduce_command"))
 app.command("compile", cls=Command, short_help="Compile all kernels now, so that no later run has to.")(
     compile_command
 )

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 from certmix.datasets.dataset import Dataset
 from certmix.errors import InputError
 from certmix.hints import did_you_mean
+from certmix.places import at
 
 # name -> module:function; nothing is imported before it is asked for
 _PLACES = {
@@ -91,6 +91,5 @@ def _value(text: str) -> Any:
 
 
 def _recipe(name: str) -> Callable[..., Dataset]:
-    module, function = _PLACES[name].split(":")
-    recipe: Callable[..., Dataset] = getattr(import_module(module), function)
+    recipe: Callable[..., Dataset] = at(_PLACES[name])
     return recipe

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
-from importlib import import_module
 from importlib.util import find_spec
 from shutil import which
 from typing import TYPE_CHECKING, Protocol
@@ -14,6 +13,7 @@ import numpy as np
 
 from certmix.errors import InputError, UnsupportedError
 from certmix.hints import did_you_mean
+from certmix.places import at
 
 if TYPE_CHECKING:
     from certmix.paper.formulation.model import Formulation
@@ -120,8 +120,7 @@ DEFAULT = "scip"
 def solver(name: str, formulation: str) -> Solver:
     """The solver of that name."""
     require_solver(name, formulation)
-    module, attribute = SOLVERS[name].place.split(":")
-    found: Solver = getattr(import_module(module), attribute)()
+    found: Solver = at(SOLVERS[name].place)()
     return found
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from certmix.errors import InputError
 from certmix.hints import did_you_mean
 from certmix.paper.study.piece import Piece
+from certmix.places import at
 
 _PLACES = {
     "table2": "certmix.paper.study.table2:Table2",
@@ -22,8 +21,7 @@ ALL = "all"
 
 def piece(name: str) -> Piece:
     """The piece of that name."""
-    module, attribute = _PLACES[name].split(":")
-    found: Piece = getattr(import_module(module), attribute)()
+    found: Piece = at(_PLACES[name])()
     return found
 
 
