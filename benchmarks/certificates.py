@@ -58,7 +58,11 @@ def measure(name: str, problem: Problem, time_limit: float) -> tuple[str, ...]:
     outcome = engine(chosen).run(problem, ledger, options)
     solved = ledger.seconds
     result = build_result(
-        problem, ledger, engine=chosen, termination=outcome.termination, certificate_level=outcome.certificate
+        problem,
+        ledger,
+        engine=chosen,
+        termination=outcome.termination,
+        certificate_level=outcome.certificate_level,
     )
     start = time.perf_counter()
     try:

@@ -44,6 +44,7 @@ def solve(problem: Problem, name: str, arguments: argparse.Namespace) -> Result:
         threads=1,
         solver=arguments.solver,
         warm_start=not arguments.cold_start,
+        verify=False,
     )
 
 

@@ -46,7 +46,7 @@ def test_the_estimator_has_the_same_names_and_defaults():
     """What the estimator takes of the options has their names and defaults; only the seed is scikit-learn's."""
     own = inspect.signature(CertifiedGaussianMixture).parameters
     missing = DEFAULTS.keys() - own.keys()
-    assert missing == {"seed", "start", "certificate", *ENGINE_OPTIONS}
+    assert missing == {"seed", "start", "certificate", "verify_budget", *ENGINE_OPTIONS}
     assert {name: own[name].default for name in DEFAULTS if name in own} == {
         name: default for name, default in DEFAULTS.items() if name in own
     }
@@ -75,6 +75,8 @@ def test_an_option_that_does_not_exist_is_named():
         ({"seed": True}, "seed must be a whole number >= 0, not True"),
         ({"gap": -1.0}, "the relative gap must be a number >= 0"),
         ({"memory_limit": "lots"}, "the memory limit must be a number of bytes"),
+        ({"verify": "maybe"}, "verify must be True, False or 'auto', not 'maybe'"),
+        ({"verify_budget": -1}, "verify_budget must be a number >= 0"),
         ({"logarithm": "cord"}, "unknown logarithm 'cord'; did you mean 'chord'"),
     ],
 )

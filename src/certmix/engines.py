@@ -23,7 +23,7 @@ class Outcome:
 
     termination: Termination
     infeasible: bool = False
-    certificate: str = "computed"
+    certificate_level: str = "computed"
     """Level of the lower bound's proof: ``computed``, ``attested by …`` or ``none``."""
 
 

@@ -58,6 +58,9 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
         Bytes, or a text like ``4G``; as for :func:`certmix.solve`.
     engine_options : dict, optional
         Options of single engines, as :func:`certmix.solve` takes them: ``{"solver": "scip", "logarithm": "chord"}``.
+    verify : "auto", True or False
+        Whether the proof is checked, so that ``result_.certificate_level`` is ``verified``: within half of the solving
+        time (at least a second), however long it takes, or not at all.
     random_state : int, RandomState instance or None
         None stands for 0: the same data give the same answer.
     verbose : bool
@@ -115,6 +118,7 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
         random_state: Any = None,
         restarts: int | None = None,
         engine_options: dict[str, Any] | None = None,
+        verify: Any = "auto",
         verbose: bool = False,
     ) -> None:
         self.n_components = n_components
@@ -135,6 +139,7 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
         self.random_state = random_state
         self.restarts = restarts
         self.engine_options = engine_options
+        self.verify = verify
         self.verbose = verbose
 
     # -- fitting ---------------------------------------------------------------------------------------------

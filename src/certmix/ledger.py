@@ -84,7 +84,9 @@ class Ledger:
         self.incumbent: Point | None = None
         self.source = ""
         self.bound = -math.inf
-        self.certificate = "computed"  # level of the bound's proof; an engine that relies on a solver says so
+        self.certificate_level = (
+            "computed"  # level of the bound's proof; an engine that relies on a solver says so
+        )
         self.record: Any = None  # what an engine leaves for the maker of a certificate; nothing reads it here
         self.nodes = 0
         self.open_nodes = 0

@@ -16,7 +16,7 @@ from numbers import Integral
 from pathlib import Path
 from textwrap import fill, indent
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from certmix import memory
 from certmix.errors import InputError
@@ -28,6 +28,7 @@ LOGARITHMS = ("tangent", "chord")
 SOLVERS = ("scip", "gurobi", "copt", "baron")
 
 _MODELS = "Models of minlp and miqp"
+_PROOF = "Proof"
 
 
 def _engines() -> Sequence[str]:
@@ -179,19 +180,41 @@ class Options:
             panel=_MODELS,
         ),
     ] = None
+    verify: Annotated[
+        bool | Literal["auto"],
+        Option(
+            "Whether the proof is made and checked. Default: if that takes no more than its budget.",
+            more="True takes no budget, and no longer than the time limit; False leaves the level at computed.",
+            flags=("--verify/--no-verify",),
+            kind=bool,
+            panel=_PROOF,
+        ),
+    ] = "auto"
+    verify_budget: Annotated[
+        float,
+        Option(
+            "Share of the solving time that making and checking the proof may take; a second at least.",
+            metavar="SHARE",
+            least=0,
+            panel=_PROOF,
+        ),
+    ] = 0.5
     certificate: Annotated[
         bool | None,
         Option(
-            "Whether to make a certificate. Default: with --out or --verify.",
-            more="It is in result.certificate, for certmix.verify; where none can be made the log says why.",
+            "Whether to make a certificate, however long it takes. Default: with --out.",
+            more="It is in result.certificate, for certmix.verify. None keeps the one that was checked, if there is "
+            "one; False keeps none.",
             flags=("--certificate/--no-certificate",),
-            panel="Output",
+            panel=_PROOF,
         ),
     ] = None
 
     def __post_init__(self) -> None:
         Tolerances(self.gap, self.absolute_gap)
         memory.parsed(self.memory_limit)
+        if not (isinstance(self.verify, bool) or self.verify == "auto"):
+            raise InputError(f"verify must be True, False or 'auto', not {self.verify!r}")
         for name, about in options_of(Options).items():
             if getattr(self, name) is not None:
                 _check(name, about, getattr(self, name))

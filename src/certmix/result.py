@@ -67,6 +67,8 @@ class Result:
         The proof as data, where one was asked for and made; ``certmix.verify(result.certificate, data)`` checks it.
     verdict : Verdict, or None
         What the checker said, where the level is ``verified``; ``lower_bound`` is then the bound that it confirmed.
+    verification : str
+        How long the proof took to make and to check, or why it is not verified; empty where there was nothing to prove.
     """
 
     status: Status
@@ -97,6 +99,7 @@ class Result:
     precision: np.ndarray | None = None
     transform: Transform | None = None
     verdict: Verdict | None = None
+    verification: str = ""
 
     def __post_init__(self) -> None:
         for name in ("labels", "means", "weights", "posterior", "runner_up", "fixed"):
@@ -143,6 +146,10 @@ class Result:
             f"{found}; no clustering is better than {self.lower_bound:.10g}, so it is within "
             f"{self.gap_absolute:.4g} nats ({100 * self.gap_relative:.3g} %) of the optimum ({self.termination})."
         )
+
+    def account(self) -> str:
+        """How long the search took, and what became of its proof."""
+        return f"solved in {self.seconds:.3g} s" + (f", {self.verification}" if self.verification else "")
 
     def judged(self, verdict: Verdict) -> Result:
         """The result with the level that a verdict on its certificate gives it.

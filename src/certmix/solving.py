@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -24,14 +23,13 @@ from certmix.ledger import Ledger, Observer
 from certmix.options import Options, changed, described
 from certmix.presolve.feasibility import check_feasible
 from certmix.problem import Problem, is_feasible, satisfaction_table
+from certmix.proving import for_search, proved
 from certmix.result import Result, build_result
 from certmix.status import Termination
 from certmix.stopping import Abandoned, Stop, attend
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-CERTIFICATE_SHARE = 0.2  # of the time limit is kept for a certificate that is asked for
 
 
 @dataclass(frozen=True)
@@ -124,18 +122,18 @@ def _run(
     for text in first_words:
         ledger.message(text)
     with ledger.beating(), announced(ledger.message):
-        outcome, message = _attended(problem, runner, ledger, options)
+        outcome, message = _attended(problem, runner, ledger, for_search(options, runner))
         result = build_result(
             problem,
             ledger,
             engine=runner.name,
             termination=outcome.termination,
             infeasible=outcome.infeasible,
-            certificate_level=outcome.certificate,
+            certificate_level=outcome.certificate_level,
             message=message,
         )
-        if options.certificate and result.termination not in (Termination.INTERRUPTED, Termination.MEMORY):
-            result = _with_certificate(problem, result, ledger, options)
+        result = proved(problem, result, ledger, options)
+        ledger.record = None
     ledger.seal()
     for observer in ledger.observers:
         observer.finished(result)
@@ -145,8 +143,6 @@ def _run(
 def _attended(problem: Problem, runner: Engine, ledger: Ledger, options: Options) -> tuple[Outcome, str]:
     """How the engine's run ended, and what there is to say about it."""
     stop = ledger.stop
-    if options.certificate and options.time_limit is not None:
-        options = replace(options, time_limit=(1.0 - CERTIFICATE_SHARE) * options.time_limit)
     limit = math.inf if options.time_limit is None else options.time_limit
     stop.lower(limit - ledger.seconds)
 
@@ -165,7 +161,7 @@ def _attended(problem: Problem, runner: Engine, ledger: Ledger, options: Options
     except MemoryError as error:
         message = str(error) or "the system has no more memory to give"
         ledger.message(f"stopped: {message}")
-        return Outcome(Termination.MEMORY, certificate=ledger.certificate), message
+        return Outcome(Termination.MEMORY, certificate_level=ledger.certificate_level), message
     except KeyboardInterrupt:
         stop.hoist(Termination.INTERRUPTED)
     except Abandoned:
@@ -176,42 +172,9 @@ def _attended(problem: Problem, runner: Engine, ledger: Ledger, options: Options
     # The flag is up: what the engine says of its end may be the word of a kernel that was cut short.
     assert stop.reason is not None
     termination = Termination.GAP if ledger.closed else stop.reason
-    return Outcome(termination, certificate=ledger.certificate if runner.certified else "none"), ""
-
-
-def _with_certificate(problem: Problem, result: Result, ledger: Ledger, options: Options) -> Result:
-    """The result with a certificate, if one can be made in the time that is left, and the level it has by that."""
-    from certmix.certificate.prove import Unproved, make
-
-    start = ledger.seconds
-    limit = math.inf if options.time_limit is None else options.time_limit
-    left = limit - start
-    ledger.phase = "making the certificate"
-    try:
-        if ledger.sealed:  # somebody is still at work, perhaps on the record
-            raise Unproved("the run had to be cut short")
-        ledger.stop.lower(left)
-        seconds = left if math.isfinite(left) else None
-        work = partial(make, problem, result, ledger.record, time_limit=seconds, threads=options.n_threads)
-        with raising():
-            found, verdict = attend(work, ledger.stop, limit)
-        if ledger.stop.reason is Termination.INTERRUPTED or (ledger.stop.raised and verdict is None):
-            raise Abandoned  # it ended just after it was told to; unchecked it may be the work of half a kernel
-    except Unproved as reason:
-        ledger.message(f"no certificate: {reason}")
-    except (KeyboardInterrupt, Abandoned):
-        ledger.message(f"no certificate: {ledger.stop.reason or 'interrupted'} while it was made")
-    except (ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError) as error:
-        # What was found and proved stands, whatever happens to the record of it.
-        ledger.message(f"no certificate: {type(error).__name__}: {error}")
-    else:
-        checked = "" if verdict is None else " and checked"
-        ledger.message(f"certificate made{checked} in {ledger.seconds - start:.3g} s")
-        result = replace(result, certificate=found)
-        return result if verdict is None else result.judged(verdict)
-    finally:
-        ledger.record = None
-    return result
+    return Outcome(
+        termination, certificate_level=ledger.certificate_level if runner.certified else "none"
+    ), ""
 
 
 def _offer_start(problem: Problem, ledger: Ledger, start: np.ndarray) -> None:

@@ -25,6 +25,9 @@ def summary(result: Result) -> str:
     if result.constraints:
         parts += [_rule("="), *_constraints(result)]
     parts += [_rule("="), textwrap.fill(result.sentence(), WIDTH)]
+    if result.verification and result.certificate_level != "verified":
+        words = f"{result.verification[0].upper()}{result.verification[1:]}"
+        parts.append(textwrap.fill(f"{words.rstrip('.')}.", WIDTH))
     return "\n".join(parts)
 
 

@@ -98,13 +98,24 @@ def test_no_certificate_when_none_is_wanted(certmix, files):
     assert not (files / "out" / "certificate.npz").exists()
 
 
+def test_the_level_is_apart_from_the_file(certmix, files, monkeypatch):
+    """By default a run is verified; the file is there or not, as asked, and so is the check."""
+    from certmix import proving
+
+    monkeypatch.setattr(proving, "LEAST_BUDGET", 60.0)  # a busy machine
+    plain = "solve data.csv -k 2 --columns a,b --variance 0.5 --json --quiet"
+    assert certmix(plain).json["certificate"] == "verified"
+    assert certmix(f"{plain} --no-certificate --out none").json["certificate"] == "verified"
+    assert not (files / "none" / "certificate.json").exists()
+    assert certmix(f"{plain} --no-verify --out both").json["certificate"] == "computed"
+    assert certmix("verify both data.csv --columns a,b --variance 0.5").code == 0
+
+
 def test_solve_verify_lifts_the_level(certmix):
-    """With --verify the result says verified, without it computed."""
-    assert (
-        certmix("solve data.csv -k 2 --columns a,b --variance 0.5 --json --quiet").json["certificate"]
-        == "computed"
-    )
-    answer = certmix("solve data.csv -k 2 --columns a,b --variance 0.5 --json --quiet --verify")
+    """With --verify the result says verified and the verdict is told, with --no-verify it says computed."""
+    solve = "solve data.csv -k 2 --columns a,b --variance 0.5 --json --quiet"
+    assert certmix(f"{solve} --no-verify").json["certificate"] == "computed"
+    answer = certmix(f"{solve} --verify")
     assert answer.json["certificate"] == "verified"
     assert "Verified" in answer.err
 

@@ -103,7 +103,7 @@ def test_a_limit_claims_no_bound(options: dict[str, float], why: Termination) ->
     )
     ledger, outcome = run(problem, **options)
     assert outcome.termination is why
-    assert outcome.certificate == "none"
+    assert outcome.certificate_level == "none"
     assert ledger.bound == -math.inf
     assert ledger.incumbent is not None
 

@@ -47,6 +47,7 @@ def nothing(message: str) -> dict[str, Any]:
         "nodes": 0,
         "seconds": 0.0,
         "certificate": "none",
+        "verification": "",
         **dict.fromkeys(empty),
     }
 

@@ -58,8 +58,7 @@ class Request:
         ),
     ] = None
     columns: Annotated[
-        str | None,
-        Option("Columns to cluster by. Default: every numeric one.", metavar="A,B,C", panel=_DATA),
+        str | None, Option("Columns to cluster by. Default: every numeric one.", metavar="A,B,C", panel=_DATA)
     ] = None
     name_column: Annotated[
         str | None,
@@ -153,8 +152,7 @@ class Request:
         Path | None, Option("Side constraints, CSV or TOML.", metavar="FILE", panel=_SIDE)
     ] = None
     label_column: Annotated[
-        str | None,
-        Option("Column of known components; blank where unknown.", metavar="COL", panel=_SIDE),
+        str | None, Option("Column of known components; blank where unknown.", metavar="COL", panel=_SIDE)
     ] = None
     min_size: Annotated[
         int | None, Option("Every component has at least M samples.", metavar="M", panel=_SIDE)

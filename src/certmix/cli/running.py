@@ -19,7 +19,6 @@ from certmix.options import Options
 from certmix.saving import MOST_DATA
 from certmix.solving import solve
 from certmix.status import Status, Termination
-from certmix.verifying import checked
 
 if TYPE_CHECKING:
     from certmix.cli.solve import Output
@@ -45,8 +44,9 @@ def run_request(request: Request, options: Options, output: Output) -> int:
         _tell(asked)
     with interruption.held():  # from here on there is something to lose
         result = _solve(asked, options, output)
-        if output.verify:
-            result = _verified(result, asked)
+        if options.verify is True:
+            said = result.verification if result.verdict is None else result.verdict.sentence
+            print(said, file=sys.stderr)
         result = _with_options(result, request)
         interruption.ignore()
         failure = _write(result, asked, output)
@@ -92,27 +92,10 @@ def _solve(asked: Asked, options: Options, output: Output) -> Result:
 
                 observers.append(PlainLog())
         observers.append(stack.enter_context(Helpers(options.n_threads)))
-        if options.certificate is None:
-            options = replace(options, certificate=output.out is not None or output.verify)
+        if options.certificate is None and output.out is not None:
+            options = replace(options, certificate=True)
         result = solve(asked.problem, options=options, observers=observers)
         return replace(result, transform=asked.transform)
-
-
-def _verified(result: Result, asked: Asked) -> Result:
-    """The result with the level that the checker gives it, or gave it already; what it says goes to standard error."""
-    if result.certificate is None:
-        print("not verified: there is no certificate", file=sys.stderr)
-        return result
-    verdict = result.verdict
-    try:
-        with interruption.raising():
-            if verdict is None:
-                result, verdict = checked(result, asked.problem)
-    except KeyboardInterrupt:
-        print("not verified: interrupted while the certificate was checked", file=sys.stderr)
-        return result
-    print(f"{verdict.sentence} ({verdict.seconds:.3g} s)", file=sys.stderr)
-    return result
 
 
 def _with_options(result: Result, request: Request) -> Result:

@@ -26,7 +26,6 @@ class Output:
         ),
     ] = None
     overwrite: Annotated[bool, Option("Let --out replace the results of an earlier run.", panel=_OUT)] = False
-    verify: Annotated[bool, Option("Check the certificate at once.", panel=_OUT)] = False
     json: Annotated[bool, Option("Print the result as one JSON object.", panel=_OUT)] = False
     quiet: Annotated[bool, Option("No log.", flags=("--quiet", "-q"), panel=_OUT)] = False
 

@@ -70,9 +70,9 @@ class Enumeration:
             ledger.nodes += len(possible)
             ledger.progress()
             if options.time_left(ledger.seconds) <= 0:
-                return Outcome(Termination.TIME, certificate="none")
+                return Outcome(Termination.TIME, certificate_level="none")
             if options.node_limit is not None and ledger.nodes >= options.node_limit:
-                return Outcome(Termination.NODES, certificate="none")
+                return Outcome(Termination.NODES, certificate_level="none")
         if math.isinf(proved):
             return Outcome(Termination.EXHAUSTED, infeasible=True)
         ledger.raise_bound(proved)

@@ -49,7 +49,7 @@ class LocalMethod:
             if solution.labels is not None:
                 ledger.offer(solution.labels, self.source)
             late = late or (not solution.converged and options.time_left(ledger.seconds) <= 0)
-        return Outcome(Termination.TIME if late else Termination.CONVERGED, certificate="none")
+        return Outcome(Termination.TIME if late else Termination.CONVERGED, certificate_level="none")
 
 
 class KMeansStart(LocalMethod):

@@ -42,4 +42,4 @@ class HardEMEngine:
             heartbeat=ledger.progress,
         )
         complete = found is None or found.complete
-        return Outcome(Termination.CONVERGED if complete else Termination.TIME, certificate="none")
+        return Outcome(Termination.CONVERGED if complete else Termination.TIME, certificate_level="none")

@@ -57,6 +57,8 @@ class LiveLine:
     def finished(self, result: Result) -> None:
         self.close()
         self._print(result.sentence())
+        if result.verification:
+            self._print(result.account())
 
     def close(self) -> None:
         """Remove the line."""

@@ -61,10 +61,14 @@ class PlainLog:
     def finished(self, result: Result) -> None:
         if self._pending is not None:
             self._line(self._pending)
-        last = Progress(result.seconds, result.nodes, self._open, result.objective, result.lower_bound)
+        seconds = max(result.seconds, self._last)
+        phase = "" if result.verdict is None else "as checked"
+        last = Progress(seconds, result.nodes, self._open, result.objective, result.lower_bound, phase=phase)
         if self._lines and self._shown != (last.incumbent, last.bound):
             self._line(last)  # the log ends with what the result says
         self._write(result.sentence())
+        if result.verification:
+            self._write(result.account())
 
     def _line(self, progress: Progress) -> None:
         if self._lines == 0:

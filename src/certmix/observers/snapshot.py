@@ -71,7 +71,7 @@ class Snapshot(Silent):
             ledger,
             engine=engine,
             termination=Termination.INTERRUPTED,
-            certificate_level=ledger.certificate,
+            certificate_level=ledger.certificate_level,
         )
         write_text(self.path, dumps(as_dict(result)))
         self._last = time.perf_counter()

@@ -241,7 +241,7 @@ def test_contradictory_boxes_are_infeasible(name: str) -> None:
     options = Options(threads=1)
     outcome = engine(name).run(problem, Ledger(problem, options.tolerances), options)
     assert outcome.infeasible
-    assert outcome.certificate == "attested by SCIP 10.0"
+    assert outcome.certificate_level == "attested by SCIP 10.0"
 
 
 def test_limits_are_kept() -> None:

@@ -43,14 +43,14 @@ class _ModelEngine:
 
     def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
         backend = solver(options.own("solver"), self.name)
-        ledger.certificate = f"attested by {backend.title}"
+        ledger.certificate_level = f"attested by {backend.title}"
         instance = reduced(problem, ledger)
         if instance.groups.contradiction:
-            return Outcome(Termination.EXHAUSTED, infeasible=True, certificate="computed")
+            return Outcome(Termination.EXHAUSTED, infeasible=True, certificate_level="computed")
         run = _Run(instance, ledger, options, backend)
         outcome = self._rounds(run)
         infeasible = outcome is Termination.EXHAUSTED and run.infeasible and ledger.incumbent is None
-        return Outcome(outcome, infeasible=infeasible, certificate=ledger.certificate)
+        return Outcome(outcome, infeasible=infeasible, certificate_level=ledger.certificate_level)
 
     def _rounds(self, run: _Run) -> Termination:
         raise NotImplementedError

@@ -23,7 +23,6 @@ from certmix.result import Result
 from certmix.saving import as_dict
 from certmix.solving import solve
 from certmix.status import Termination, Tolerances
-from certmix.verifying import checked
 
 PAPERS_MODELS = ("minlp", "miqp")
 # A run of fewer seconds in which kernels were compiled is repeated, for the sake of its seconds.
@@ -52,9 +51,11 @@ class Heartbeat(Silent):
         if text.startswith("compiling"):
             self._tell(text)
             self.compiled = True
-        if text.startswith("no certificate"):
-            self._tell(text)
-            self.interrupted = "interrupted" in text  # the run itself was over
+
+    def finished(self, result: Result) -> None:
+        if result.verification and result.certificate_level != "verified":
+            self._tell(result.verification)
+            self.interrupted = "interrupted" in result.verification  # the run itself was over
 
     def progressed(self, progress: Progress) -> None:
         if progress.seconds < self._next:
@@ -127,20 +128,15 @@ def engine_cell(
             _compile(asked, engine, tell)
         arguments = {k: v for k, v in options.items() if k not in ("data", "variant", "engine")}
         heartbeat = Heartbeat(tell)
-        result = interruptible_solve(asked, engine, observers=[heartbeat], **arguments)
+        result = interruptible_solve(asked, engine, observers=[heartbeat], verify=verify, **arguments)
         if heartbeat.compiled and result.seconds < _SHORT:
             tell("once more, now that kernels are compiled")
             heartbeat = Heartbeat(tell)
-            result = interruptible_solve(asked, engine, observers=[heartbeat], **arguments)
+            result = interruptible_solve(asked, engine, observers=[heartbeat], verify=verify, **arguments)
         if heartbeat.interrupted:
             raise KeyboardInterrupt
-        if result.certificate is not None:
-            verdict = result.verdict
-            if verdict is None:
-                tell("checking the certificate")
-                result, verdict = checked(result, asked)
-            return as_dict(result) | {"verdict": verdict.sentence}
-        return as_dict(result)
+        said = {} if result.verdict is None else {"verdict": result.verdict.sentence}
+        return as_dict(result) | said
 
     name = _data_title(data) + (f" {variant}" if variant else "")
     key = "-".join([*(str(v) for v in data.values()), *variant.split(), engine])
