@@ -105,6 +105,7 @@ class _Attempt:
             self.ledger.record,
             time_limit=seconds if math.isfinite(seconds) else None,
             threads=self.options.n_threads,
+            should_stop=lambda: self.ledger.stop.raised,
         )
         found = self._within(seconds, work, "made")
         if self.ledger.stop.raised and found[1] is None:  # unchecked it may be the work of half a kernel

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from certmix import datasets
-from certmix.certificate.lagrangian import Unproved
+from certmix.certificate.draft import Unproved
 from certmix.certificate.semidefinite import recorded
 from certmix.errors import InfeasibleError
 from certmix.io.certificates import Certificate

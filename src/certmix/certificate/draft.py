@@ -16,6 +16,10 @@ from certmix.verify.statement import data_digest, digest
 from certmix.verify.tree import ROOT
 
 
+class Unproved(Exception):
+    """No proof was found; the message says why."""
+
+
 class Draft:
     """Nodes and steps in the order in which they are added; node 0 is the root."""
 

@@ -12,8 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from certmix.certificate.draft import Draft
-from certmix.certificate.lagrangian import Unproved
+from certmix.certificate.draft import Draft, Unproved
 from certmix.certificate.statement import state
 from certmix.errors import InfeasibleError
 from certmix.presolve.feasibility import check_feasible

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from certmix.certificate.conflicts import Conflicts, Relaxed
-from certmix.certificate.draft import Draft
+from certmix.certificate.draft import Draft, Unproved
 from certmix.certificate.pricing_tree import grow
 from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.lagrangian import Lagrangian
@@ -39,10 +39,6 @@ ENOUGH = 0.3  # share of what is lacking that a few iterations must bring, lest 
 MUCH_WORK = 5e7  # (pricing node, group, coordinate) triples
 PATIENCE = 25  # iterations that must bring something
 TRIES = 4
-
-
-class Unproved(Exception):
-    """No proof was found; the message says why."""
 
 
 @dataclass

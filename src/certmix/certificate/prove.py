@@ -9,11 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from certmix.certificate.boxes import boxes_of
-from certmix.certificate.conflicts import Conflicts
-from certmix.certificate.draft import Draft
-from certmix.certificate.infeasible import in_conflict, refute
-from certmix.certificate.lagrangian import LagrangianProver, Unproved
+from certmix.certificate.draft import Draft, Unproved
 from certmix.certificate.statement import state
 from certmix.io.certificates import Certificate
 from certmix.presolve.instance import Instance
@@ -94,6 +90,8 @@ def make(
 
 def _infeasible(problem: Problem, result: Result, root: Root, late: Callable[[], bool]) -> Made:
     """A tree in which nothing feasible is left, checked."""
+    from certmix.certificate.infeasible import in_conflict, refute
+
     draft = Draft()
     refute(root, draft, in_conflict(problem, root), late)
     return _checked(draft.refutation(problem, result), problem, 0.0, math.inf)
@@ -147,6 +145,7 @@ def _anew(
 
     Multipliers know little of conflicts; with few groups the semidefinite bound is the quicker one where they matter.
     """
+    from certmix.certificate.boxes import boxes_of
     from certmix.certificate.semidefinite import searched
     from certmix.presolve.instance import reduce
 
@@ -215,6 +214,8 @@ def _lagrangian(
     """The certificate, and how many seconds it will take about to check it."""
     if root.N > MOST_GROUPS or root.d > MOST_DIMENSIONS:
         raise Unproved(f"{root.N} groups in {root.d} dimensions are too many for pricing trees")
+    from certmix.certificate.conflicts import Conflicts
+    from certmix.certificate.lagrangian import LagrangianProver
     from certmix.search.bounds.dual import DualBound
     from certmix.search.threads import Threads
 

@@ -13,8 +13,7 @@ from dataclasses import replace
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from certmix.certificate.draft import Draft
-from certmix.certificate.lagrangian import Unproved
+from certmix.certificate.draft import Draft, Unproved
 from certmix.engines import engine, why_not
 from certmix.io.certificates import Certificate
 from certmix.ledger import Ledger
