@@ -48,20 +48,15 @@ def certified(problem: Problem) -> tuple[float, Certificate | None, bool] | None
 
 
 def test_small_problems_of_every_kind_are_certified() -> None:
-    """A certificate never claims more than the optimum, those that are made are verified, and most can be made."""
-    made = feasible = 0
+    """A certificate never claims more than the optimum, and every one can be made and is verified."""
     for seed in range(120):
         problem = random_problem(np.random.default_rng(seed), wide=0.2)
         found = certified(problem)
-        if found is None:
-            continue
-        optimum, certificate, verified = found
-        feasible += 1
-        if certificate is not None:
-            made += 1
+        if found is not None:
+            optimum, certificate, verified = found
+            assert certificate is not None
             assert verified
             assert certificate.bound <= optimum + 1e-9 * max(1.0, abs(optimum))
-    assert made >= 0.85 * feasible
 
 
 # Small problems that pricing and branching settle within a second; others take longer or have no certificate.

@@ -16,6 +16,7 @@ HOSTILE = ("tests/verify/test_hostile_statements.py",)
 BOMBS = ("tests/verify/test_bombs.py",)
 EXACT = ("tests/nasty/test_exact_root.py",)
 NASTY = ("tests/nasty/test_exact_checker.py",)
+CLUSTERINGS = ("tests/nasty/test_exact_clusterings.py",)
 CONCLUSIONS = ("tests/verify/test_conclusions.py",)
 BOXES = ("tests/verify/test_boxes.py",)
 COMPARING = ("tests/certificate/test_comparing.py",)
@@ -67,11 +68,11 @@ CHECKER = (
     planted("inner products without loss", "Points from inner products are taken as exact.", "coordinates.py",
             "return x, 1.01 * 0.5 * math.sqrt(n) * away + TINY", "return x, 0.0", EXACT),
     planted("no error", "What rounding does to the coordinates and tables is not accounted for.", "root.py",
-            "return 1.01 * (error + slip)", "return 0.0", EXACT, True),
+            "return 1.01 * error + self.slip", "return 0.0", EXACT, True),
     planted("no error of the quadratics", "Only the rounding of the tables is accounted for.", "root.py",
-            "return 1.01 * (error + slip)", "return 1.01 * slip", EXACT),
+            "return 1.01 * error + self.slip", "return self.slip", EXACT),
     planted("no error of the tables", "Only the rounding of the quadratics is accounted for.", "root.py",
-            "return 1.01 * (error + slip)", "return 1.01 * error", EXACT),
+            "return 1.01 * error + self.slip", "return 1.01 * error", EXACT),
     planted("coordinates not rounded", "The rounding of points is not accounted for.", "root.py",
             "math.sqrt(2 * quadratic) * step + 0.5 * step**2", "0.0 * step", EXACT),
     planted("classes without labels", "Components with known labels are exchangeable.", "root.py",
@@ -97,6 +98,22 @@ CHECKER = (
     planted("enumeration of too few", "The last clustering of every batch is left out.", "enumeration.py",
             "number = np.arange(first, min(first + batch, int(total)))",
             "number = np.arange(first, min(first + batch, int(total)) - 1)", EXHAUSTIVE, True),
+    planted("any point is the best mean", "The gradient at a point of the box is not looked at.", "exact.py",
+            "if not ((x == a and g >= 0) or (x == b and g <= 0))", "if False", CLUSTERINGS, True),
+    planted("slopes out of the box", "A gradient that points out of the box is taken for one that points into it.",
+            "exact.py", "(x == a and g >= 0)", "(x == a and g <= 0)", CLUSTERINGS),
+    planted("a curvature twice too large", "What is left of a gradient costs half of what it does.", "exact.py",
+            "lost = 0.51 * math.fsum", "lost = 0.25 * math.fsum", CLUSTERINGS),
+    planted("eigenvalues too large", "The smallest eigenvalue is taken to be three times as large.", "exact.py",
+            "return least if proved", "return 6.0 * least if proved", CLUSTERINGS),
+    planted("weights below one", "Weights may add up to less than one.", "exact.py",
+            "t * exact_sum(weight, -1.0)", "t * exact_sum(weight, -0.999)", CLUSTERINGS, True),
+    planted("weights without rounding", "Logarithms are taken as exact.", "exact.py",
+            "below(math.fsum(terms), gamma(32) * float(size))", "math.fsum(terms)", CLUSTERINGS),
+    planted("averages anywhere", "An average may lie outside its bounds.", "exact.py",
+            "if any(x < a or x > b for", "if any(x < a and x > b for", CLUSTERINGS),
+    planted("infeasible with a clustering", "Clusterings do not refute a claim of infeasibility.", "enumeration.py",
+            "if any(math.inf not in exact.quadratic(row) for row in labels):", "if False:", INFEASIBLE),
     planted("shortest path of the wrong size", "Clusters of the smallest size are left out in one dimension.",
             "dynamic.py", "min(most, at - self.low) + 1)", "min(most, at - self.low))", EXHAUSTIVE, True),
     planted("shortest path without its squares", "The squares before a cluster are counted twice.", "dynamic.py",

@@ -25,6 +25,7 @@ from certmix.verify.root import Root
 
 MOST_NODES = 20_000
 FEW_CLUSTERINGS = 1 << 10  # looked at one by one
+MORE_CLUSTERINGS = 1 << 15  # where averages have to lie within bounds, which conclusions say nothing about
 
 
 def refute(root: Root, draft: Draft, first: np.ndarray, late: Callable[[], bool] = lambda: False) -> None:
@@ -41,6 +42,7 @@ def refute(root: Root, draft: Draft, first: np.ndarray, late: Callable[[], bool]
     """
     matters = _named(root) | (root.weight > 1)
     degree = np.bincount(root.conflicts.ravel(), minlength=root.N)
+    few = MORE_CLUSTERINGS if "means" in root.statement.estimators else FEW_CLUSTERINGS
     open_nodes = [(0, Domain.of(root))]
     while open_nodes:
         if late():
@@ -50,7 +52,7 @@ def refute(root: Root, draft: Draft, first: np.ndarray, late: Callable[[], bool]
         node, domain = open_nodes.pop()
         if not domain.propagate(root):
             continue
-        if count(domain) <= FEW_CLUSTERINGS:
+        if count(domain) <= few:
             try:
                 enumerate_all(root, domain, Evidence({}, {}), math.inf)
             except Rejected as error:

@@ -77,10 +77,9 @@ def make(
         return _infeasible(problem, result, root, lambda: time.perf_counter() > end or should_stop())
     domain = Domain.of(root)
     domain.propagate(root)
-    if dynamic.refusal(root, domain) is None:
-        return _recomputed(problem, result, "dynamic")
-    if count(domain) <= MOST:
-        return _recomputed(problem, result, "enumerate")
+    one = ["dynamic"] * (dynamic.refusal(root, domain) is None) + ["enumerate"] * (count(domain) <= MOST)
+    if one:
+        return _recomputed(problem, result, one)
     if result.engine == "sdp" and record is not None:
         from certmix.certificate.semidefinite import recorded
 
@@ -107,11 +106,16 @@ def _checked(certificate: Certificate, problem: Problem, expected: float, limit:
     return certificate, verdict
 
 
-def _recomputed(problem: Problem, result: Result, kind: str) -> Made:
+def _recomputed(problem: Problem, result: Result, kinds: list[str]) -> Made:
     """One step in which the checker recomputes everything: its check is all the work that there is."""
-    draft = Draft()
-    draft.step(0, kind)
-    return _accepted(problem, result, draft)
+    for kind in kinds:
+        draft = Draft()
+        draft.step(0, kind)
+        try:
+            return _accepted(problem, result, draft)
+        except Unproved as error:
+            reason = error
+    raise reason
 
 
 def _accepted(problem: Problem, result: Result, draft: Draft) -> Made:

@@ -8,8 +8,9 @@ import numpy as np
 
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Evidence, Rejected
+from certmix.verify.exact import Exact
 from certmix.verify.root import Root
-from certmix.verify.rounding import Array, below, gamma, least_quadratic
+from certmix.verify.rounding import Array, gamma, least_quadratic
 
 MOST = 1 << 20
 BATCH = 1 << 13  # clusterings at a time,
@@ -25,7 +26,9 @@ def count(domain: Domain) -> float:
 def enumerate_all(root: Root, domain: Domain, evidence: Evidence, target: float) -> float:
     """The least cost of a feasible clustering in the domain, less rounding; infinite when there is none.
 
-    A claim of infeasibility has an infinite target; then one feasible clustering refutes it, whatever its cost.
+    Clusterings below the target are looked at without relaxation, until one of them is there to stay. A claim of
+    infeasibility has an infinite target; then one that keeps the rules, and has its averages within their bounds where
+    means are tied to them, refutes it, whatever its cost.
     """
     total = count(domain)
     if total > MOST:
@@ -33,7 +36,7 @@ def enumerate_all(root: Root, domain: Domain, evidence: Evidence, target: float)
             f"it asks for the enumeration of {total:.3g} clusterings; at most {MOST:,} are enumerated"
         )
     choices = [np.flatnonzero(row) for row in domain.allowed]
-    least, batch = math.inf, max(1, min(BATCH, LABELS // root.N))
+    least, batch, exact = math.inf, max(1, min(BATCH, LABELS // root.N)), Exact(root)
     for first in range(0, int(total), batch):
         number = np.arange(first, min(first + batch, int(total)))
         labels = np.empty((len(number), root.N), dtype=np.int64)
@@ -41,11 +44,18 @@ def enumerate_all(root: Root, domain: Domain, evidence: Evidence, target: float)
             labels[:, g] = components[number % len(components)]
             number = number // len(components)
         labels = labels[feasible(root, domain, labels)]
-        if len(labels) and math.isinf(target):
-            raise Rejected("a clustering meets the constraints")
-        if len(labels):
-            least = min(least, float(costs(root, labels).min()))
-    return least if math.isinf(least) else below(least, root.error)
+        if math.isinf(target):
+            if any(math.inf not in exact.quadratic(row) for row in labels):
+                raise Rejected("a clustering meets the constraints")
+        elif len(labels):
+            found = costs(root, labels) - root.error
+            found = np.where(np.isposinf(found), math.inf, np.nextafter(found, -math.inf))
+            for i in np.flatnonzero(found < target):
+                if least >= target:
+                    found[i] = max(found[i], exact.cost(labels[i]))
+                    least = min(least, found[i])
+            least = min(least, float(found.min()))
+    return least
 
 
 def feasible(root: Root, domain: Domain, labels: Array) -> Array:

@@ -32,7 +32,7 @@ class Root:
     points, scatter : (C, N, d), (C, N), mean and half the sum of squares of every group
     prior_mean, prior_weight : (K, d), m and gamma
     mean_lower, mean_upper : (K, d), the box of the mean
-    entropy : (K, n + 1), the cost of every size; infinite for sizes that no clustering can have
+    entropy : (K, n + 1), the cost of every size; infinite for sizes that no clustering can have; ``slip``: its rounding
     classes : (K,), the same number for components of which the statement says the same
     allowed, conflicts, implications : (N, K) bool; pairs of groups; rows (group, then, component)
     counts : tuples (groups, coefficients, component, low, high)
@@ -44,7 +44,7 @@ class Root:
         s = statement
         if data.shape != (s.n, s.d) or not np.isfinite(data).all():
             raise Rejected(f"the data are not {s.n} x {s.d} finite numbers")
-        self.n, self.K = s.n, s.K
+        self.statement, self.data, self.n, self.K = s, data, s.n, s.K
         matrix = max(s.precision[0].size, s.prior_precision[0].size)
         room(s.K, 4 * (s.n + 1) + 2 * (matrix + s.d * s.n * (len(s.precision) > 1)))
         self.group = _groups(s)
@@ -70,11 +70,11 @@ class Root:
             ends = s.mean_lower[k] - centre, s.mean_upper[k] - centre
             self.mean_lower[k], self.mean_upper[k] = _box(systems[c], *ends)
         self.prior_mean[self.prior_weight == 0] = 0.0
-        self.entropy, slip = _entropy(s)
+        self.entropy, self.slip = _entropy(s)
         self.size_lower, self.size_upper = s.size_limits()
         self.classes = _classes(s)
         self._rules(s)
-        self.error = self._error(slip, systems, s.prior_mean - centre)
+        self.error = self._error(systems, s.prior_mean - centre)
         for array in (self.points, self.scatter, self.entropy, self.allowed):
             array.setflags(write=False)
 
@@ -108,7 +108,7 @@ class Root:
             for k, low, high, samples in s.counts
         )
 
-    def _error(self, slip: float, systems: list[System], prior_mean: Array) -> float:
+    def _error(self, systems: list[System], prior_mean: Array) -> float:
         """How far the exact objective of any clustering can lie below the sum of its components' costs.
 
         Let Q be a clustering's quadratic cost in these coordinates: sqrt(2 Q) is a distance between the points (and
@@ -143,7 +143,7 @@ class Root:
         step = math.sqrt(float(moved.sum()) + prior_moved) + math.sqrt(float(merged.sum()))
         error = ratio * quadratic + math.sqrt(2 * quadratic) * step + 0.5 * step**2
         error += float(inside.sum()) + 0.5 * float(merged.sum()) + max(found.loss for found in systems)
-        return 1.01 * (error + slip)
+        return 1.01 * error + self.slip
 
 
 build = Root
@@ -211,7 +211,7 @@ def _entropy(s: Statement) -> tuple[Array, float]:
         terms = np.abs(cost) + 4 * np.abs(extra) + np.abs(c) + s.n + np.abs(known)
         largest = float(np.max(terms[np.isfinite(cost)], initial=0.0))
         slip += (16 + 4 * s.K) * UNIT * (largest + 4 * s.K * (1 + float(np.abs(s.alpha).max())))
-    return tables, slip
+    return tables, 1.01 * slip
 
 
 def _classes(s: Statement) -> Array:

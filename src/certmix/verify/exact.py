@@ -1,0 +1,150 @@
+r"""What one clustering costs, without the relaxations of :mod:`.root`: bounds on weights and means, tied means.
+
+**Means.** With H = m P + Lambda the quadratic cost f of a component is convex, so at any point p of the box, with g the
+gradient there, f(mu) >= f(p) + g'(mu - p) + 1/2 (mu - p)' H (mu - p). Where p_j is a bound and g_j points into the box,
+g_j (mu_j - p_j) >= 0; what is left of g, r, costs no more than r' H^-1 r / 2 <= |r|^2 / (2 delta), delta being below
+every eigenvalue of H. f(p) and g are computed in fractions; how p was found does not matter. A mean that is tied is the
+average, a fraction.
+
+**Weights.** They add up to one, so for any number t the powers c_k cost at least sum_k min over [L_k, U_k] of
+[-c_k log pi + t pi] - t; the best t makes the minimisers c_k / t, clipped, add up to one, and then nothing is lost.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from certmix.verify.root import Root
+from certmix.verify.rounding import UNIT, Array, below, exact_sum, gamma, proved_semidefinite
+from certmix.verify.statement import Statement, times
+
+MOST_WORK = 3e6  # operations with fractions
+SWEEPS = 100  # of a descent, coordinate by coordinate
+
+fractions = np.vectorize(Fraction, otypes=[object])
+
+
+class Exact:
+    """Lower bounds on the exact objective of clusterings, those of clusters and of sizes kept."""
+
+    def __init__(self, root: Root) -> None:
+        self.root, self.statement, self.data = root, root.statement, root.data
+        self.clusters: dict[tuple[int, bytes], float] = {}
+        self.weights: dict[tuple[int, ...], float] = {}
+        self.work = 0.0
+
+    def cost(self, labels: Array) -> float:
+        """A lower bound for labels of groups; infinite when an average lies outside the bounds that it has to keep."""
+        sizes = tuple(np.bincount(labels[self.root.group], minlength=self.root.K).tolist())
+        if sizes not in self.weights:
+            s, tables = self.statement, [float(self.root.entropy[k, m]) for k, m in enumerate(sizes)]
+            plain = math.fsum(tables) - self.root.slip
+            free = s.fixed_weights is None and "weights" not in s.estimators and math.isfinite(plain)
+            self.weights[sizes] = max(plain, weights_cost(s, sizes)) if free else plain
+        parts = [self.weights[sizes], *self.quadratic(labels)]
+        return math.inf if math.inf in parts else below(math.fsum(parts), 4 * UNIT * sum(map(abs, parts)))
+
+    def quadratic(self, labels: Array) -> list[float]:
+        """That of every component, without weights; an infinite one has no admissible mean."""
+        labels, s = labels[self.root.group], self.statement
+        for k in range(s.K):
+            key = k, np.packbits(labels == k).tobytes()
+            if key not in self.clusters:
+                rows = self.data[labels == k]
+                self.work += (len(rows) + 2) * max(s.precision[0].size, s.prior_precision[0].size)
+                self.clusters[key] = cluster_cost(s, k, rows) if self.work <= MOST_WORK else 0.0
+        return [self.clusters[k, np.packbits(labels == k).tobytes()] for k in range(s.K)]
+
+
+def weights_cost(s: Statement, sizes: tuple[int, ...]) -> float:
+    """The best weights within their bounds for these sizes, with half_log_det, less rounding.
+
+    The sum of the weights less one is rounded once; that the weights are rounded minimisers enters squared.
+    """
+    m = np.array(sizes, dtype=np.float64)
+    c, low, high = m + (s.alpha - 1.0), s.weight_lower, s.weight_upper
+    least, most = 1e-30, 1e30
+    for _ in range(100):
+        t = math.sqrt(least * most)
+        least, most = (t, most) if np.clip(c / t, low, high).sum() > 1.0 else (least, t)
+    best = -math.inf
+    for t in (0.0, least, most):
+        weight = np.clip(c / t, low, high) if t > 0 else high
+        log = np.log(np.where(c > 0, weight, 1.0))
+        terms = [*(-c * log).tolist(), *(m * s.half_log_det).tolist(), t * exact_sum(weight, -1.0)]
+        size = (c + m + 1.0 + s.alpha) @ (1.0 + np.abs(log)) + math.fsum(map(abs, terms))
+        best = max(best, below(math.fsum(terms), gamma(32) * float(size)))
+    return best
+
+
+def cluster_cost(s: Statement, k: int, rows: Array) -> float:
+    """The quadratic cost of a cluster at its best mean, rounded down; infinite when its average is not admissible."""
+    p, prior, low, high = s.precision_of(k), s.prior_precision[k], s.mean_lower[k], s.mean_upper[k]
+    y, tied = fractions(rows), "means" in s.estimators and len(rows) > 0
+    if tied:
+        mean = y.sum(axis=0) / len(rows)
+        if any(x < a or x > b for x, a, b in zip(mean, low, high, strict=True)):
+            return math.inf
+    else:
+        mean = _near_best(rows, p, prior, s.prior_mean[k], low, high)
+    away, gap = mean - y, mean - fractions(s.prior_mean[k])
+    pull = times(gap, fractions(prior))
+    value = ((times(away, fractions(p)) * away).sum() + (pull * gap).sum()) / 2
+    if tied:
+        return below(float(value), 0.0)
+    slope = times(away.sum(axis=0), fractions(p)) + pull if len(rows) else pull
+    rest = [
+        float(g)
+        for g, x, a, b in zip(slope, mean, low, high, strict=True)
+        if not ((x == a and g >= 0) or (x == b and g <= 0))
+    ]
+    if not any(rest):
+        return below(float(value), 0.0)
+    delta = _least_eigenvalue(len(rows) * p, prior)
+    lost = 0.51 * math.fsum(r * r for r in rest) / delta if delta > 0 else math.inf
+    return max(0.0, below(float(value), lost))
+
+
+def _near_best(rows: Array, p: Array, prior: Array, towards: Array, low: Array, high: Array) -> Array:
+    """About the best mean, in fractions, inside its box."""
+    shift = rows.mean(axis=0) if len(rows) else np.clip(towards, low, high)
+    least, most = low - shift, high - shift
+    b = times(towards - shift, prior) + times((rows - shift).sum(axis=0), p)
+    h = _sum(len(rows) * p, prior)
+    x = np.zeros(len(b))
+    if h.ndim == 1:
+        x = np.clip(b / np.where(h > 0, h, 1.0), least, most)
+    for _ in range(SWEEPS if h.ndim == 2 else 0):
+        before = x.copy()
+        for j in np.flatnonzero(np.diag(h) > 0):
+            x[j] = np.clip(x[j] + (b[j] - h[j] @ x) / h[j, j], least[j], most[j])
+        free = (x > least) & (x < most)
+        inner = np.linalg.lstsq(h[free][:, free], (b - h[:, ~free] @ x[~free])[free], rcond=None)[0]
+        if ((inner > least[free]) & (inner < most[free])).all():
+            x[free] = inner
+        if (x == before).all():
+            break
+    found = [
+        a if z <= a - at else o if z >= o - at else min(max(Fraction(at) + Fraction(z), a), o)
+        for z, at, a, o in zip(x, shift, low, high, strict=True)
+    ]
+    return np.asarray(fractions(found))
+
+
+def _least_eigenvalue(h: Array, prior: Array) -> float:
+    """A positive number that is below every eigenvalue of the sum of two matrices, or zero."""
+    total, size = _sum(h, prior), _sum(np.abs(h), np.abs(prior))
+    if total.ndim == 1:
+        return float(total.min()) * (1 - 8 * UNIT)
+    least, unsure = 0.5 * float(np.linalg.eigvalsh(total)[0]), 16 * UNIT * float(np.linalg.norm(size))
+    return least if proved_semidefinite(total - (least + unsure) * np.eye(len(total))) else 0.0
+
+
+def _sum(first: Array, second: Array) -> Array:
+    """Of two matrices, diagonal ones given by their diagonals."""
+    if first.ndim == second.ndim:
+        return first + second
+    return (np.diag(first) if first.ndim == 1 else first) + (np.diag(second) if second.ndim == 1 else second)
