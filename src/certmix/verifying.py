@@ -58,6 +58,12 @@ def verify(
     if isinstance(found, Verdict):
         return found
     stated = found.document.get("statement")
+    if found.document.get("claim") == "comparison":
+        if constraints is not None or parts:
+            return rejected("it compares several problems: give the samples alone")
+        samples, _, problem = _data(data)
+        verdict = check(found.document, found.arrays, _matrix(samples) if problem is None else problem.data)
+        return replace(verdict, taken=("everything but the samples",) if verdict.verified else ())
     if not isinstance(stated, Mapping):
         return rejected("the statement cannot be read")
     try:

@@ -221,8 +221,8 @@ def test_another_statement_is_rejected(name: str, entry: str) -> None:
 DOCUMENT: dict[str, Callable[[dict[str, Any], float], Any]] = {
     "format": lambda d, u: "certmix-result",
     "version": lambda d, u: 2,
-    "version ": lambda d, u: "3",
-    "version   ": lambda d, u: 3.0,
+    "version ": lambda d, u: "4",
+    "version   ": lambda d, u: 4.0,
     "claim": lambda d, u: "infeasible",
     "claim ": lambda d, u: True,
     "version  ": lambda d, u: True,

@@ -19,6 +19,7 @@ NASTY = ("tests/nasty/test_exact_checker.py",)
 CLUSTERINGS = ("tests/nasty/test_exact_clusterings.py",)
 CONCLUSIONS = ("tests/verify/test_conclusions.py",)
 BOXES = ("tests/verify/test_boxes.py",)
+COMPOSED = ("tests/certificate/test_composed.py",)
 COMPARING = ("tests/certificate/test_comparing.py",)
 
 
@@ -31,6 +32,10 @@ def planted(
 CHECKER = (
     planted("any version", "A certificate of any version is read.", "check.py",
             "type(version) is not int or version != VERSION", "False", INFEASIBLE, True),
+    planted("best by its bound", "The best of several problems is the one with the best bound.", "check.py",
+            "worth = found[best].value, offset[best]", "worth = found[best].bound, offset[best]", COMPOSED),
+    planted("comparison without offsets", "Offsets of a comparison are not added.", "check.py",
+            "others = [(v.bound, offset[i])", "others = [(v.bound, 0.0)", COMPOSED),
     planted("statement not covered", "The digest of the statement is not compared.", "check.py",
             'if digests.get("statement") != statement.digest(document["statement"]):', "if False:", COMPARING),
     planted("bound above its clustering", "A bound above the value of its own clustering is accepted.", "check.py",

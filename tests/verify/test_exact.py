@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import certmix
-from certmix.certificate.format import Certificate
+from certmix.io.certificates import Certificate
 from certmix.problem import GaussianPrior, Problem
 from certmix.status import Status
 from certmix.verify.check import check

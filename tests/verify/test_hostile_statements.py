@@ -39,7 +39,7 @@ def verdict(
     entry = {**state(Problem(data, K)), **said}
     document = {
         "format": "certmix-certificate",
-        "version": 3,
+        "version": 4,
         "claim": "bound",
         "objective": objective,
         "bound": bound,
@@ -98,7 +98,7 @@ def test_what_is_not_a_number_is_minus_infinity(step: Any) -> None:
     root.prior_mean[:] = 1e200
     try:
         with np.errstate(all="ignore"):
-            found = step(root, Domain.of(root), Evidence({}, {}), 0.0)
+            found = step(root, Domain.of(root), Evidence({}, {}), -math.inf)
     except Rejected:
         return
     assert found == -math.inf

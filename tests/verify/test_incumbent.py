@@ -45,7 +45,7 @@ def forged(
     entry = {**state(problem), **said}
     document = {
         "format": "certmix-certificate",
-        "version": 3,
+        "version": 4,
         "claim": "bound",
         "objective": objective,
         "bound": objective - slack,

@@ -30,7 +30,7 @@ def claim(
     statement = state(problem)
     document = {
         "format": "certmix-certificate",
-        "version": 3,
+        "version": 4,
         "claim": "infeasible",
         "objective": None,
         "bound": None,
@@ -143,8 +143,8 @@ def test_random_problems_are_called_infeasible_when_they_are() -> None:
         ("version", 1),
         ("version", 4),
         ("version", True),
-        ("version", "3"),
-        ("version", 3.0),
+        ("version", "4"),
+        ("version", 4.0),
         ("version", 2),
         ("claim", "bound"),
         ("claim", None),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,29 @@ from certmix.verify.tree import ROOT
 
 class Unproved(Exception):
     """No proof was found; the message says why."""
+
+
+def compare(
+    parts: Sequence[Certificate], offsets: Sequence[float] | None = None, best: int | None = None
+) -> Certificate:
+    """One certificate that holds several about the same samples, with other components or options.
+
+    Parameters
+    ----------
+    offsets : what is added to each objective before they are compared (a penalty for parameters, say); zeros by default
+    best : the part whose clustering, plus its offset, is claimed to be worth no more than every other one's optimum
+    """
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "claim": "comparison",
+        "made_by": f"certmix {__version__}",
+        "offsets": [0.0] * len(parts) if offsets is None else [float(x) for x in offsets],
+        "best": best,
+        "parts": [dict(part.document) for part in parts],
+    }
+    arrays = {f"parts/{i}/{name}": a for i, part in enumerate(parts) for name, a in part.arrays.items()}
+    return Certificate(document, arrays)
 
 
 class Draft:

@@ -51,6 +51,12 @@ class Certificate:
         """The value of the clustering that the certificate holds; infinite when nothing is feasible."""
         return math.inf if self.infeasible else float(self.document["objective"])
 
+    @property
+    def parts(self) -> tuple[Certificate, ...]:
+        """The certificates inside a comparison."""
+        inside = self.document.get("parts", ())
+        return tuple(Certificate(part, _under(f"parts/{i}/", self.arrays)) for i, part in enumerate(inside))
+
     def packed(self) -> bytes:
         """The arrays as an NPZ file."""
         return packed(self.arrays)
@@ -69,3 +75,7 @@ class Certificate:
 
 def _in_directory(path: str | Path) -> Path:
     return Path(path) / "certificate" if Path(path).is_dir() else Path(path)
+
+
+def _under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -1,25 +1,6 @@
-r"""Blocks of the semidefinite step: what every cluster with sizes in an interval costs at least.
+"""Blocks of the semidefinite step: what every cluster with sizes in an interval costs at least.
 
-A cluster S of m samples becomes the unit vector x with ``x_s = r_s / sqrt(m)`` on S and zero elsewhere; s runs over
-points (groups, or several groups of one component taken together), ``r_s`` is the square root of the samples in s. With
-``V_s = sum w x`` and ``lin_s = sum (scatter + w/2 |x|^2)`` over the groups of a point, coordinates relative to the
-prior's mean, its quadratic cost is
-
-    sum_{s in S} lin_s - 1/2 sum_j (sum_{s in S} V_sj)^2 / (m + gamma_j)
-        >=  x' [ -1/2 sum_j rho_j (V_j / r)(V_j / r)' + sym((lin / r) r') ] x     for m <= u, rho_j = u / (u + gamma_j)
-
-because ``x'r = sqrt(m)``; sym(f r') is ``(f r' + r f') / 2``, and a sum over S of any numbers a_s is
-x' sym((a / r) r') x. For sizes in [l, u] and numbers over, under, cut >= 0 these are not positive:
-
-    over_s  (sym(r_s e_s r') - u e_s e_s'),  under_s (l e_s e_s' - sym(r_s e_s r'))     for  X_ss m = r_s^2, X = x x'
-    cut (Z_ij - Z_ii),  cut (Z_ij + Z_ik - Z_ii - Z_jk)                                 with Z_st = X_st / (r_s r_t)
-    cut (Z_jj - Z_aj)                                                     where a is in the cluster anyway
-
-(Z is 1/m on S x S). So with M the matrix of the cost plus all these less T and less a matrix N, at any slope beta,
-
-    cost(S) - T(S)  >=  lambda_min(M) + x' N x + entropy[m] - beta m,
-
-and x' N x >= 0 when N >= 0 wherever two points may be together.
+The matrix of a block, and why its smallest eigenvalue is a bound, are in docs/certificates.md (semidefinite).
 """
 
 from __future__ import annotations

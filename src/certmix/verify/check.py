@@ -20,7 +20,8 @@ from certmix.verify.root import Root
 from certmix.verify.semidefinite import name, semidefinite
 from certmix.verify.tree import Step, walk
 
-FORMAT, VERSION = "certmix-certificate", 3
+FORMAT, VERSION = "certmix-certificate", 4
+CLAIMS = ("bound", "infeasible", "comparison")
 STEPS: dict[str, Step] = {
     "lagrangian": lagrangian,
     "enumerate": enumerate_all,
@@ -32,7 +33,7 @@ STEPS: dict[str, Step] = {
 COMBINATORIAL = (
     "enumerate",
     "name",
-)  # steps that a proof of infeasibility may have: no number decides in them
+)  # all that a proof of infeasibility may have: no rounded number decides in them
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Verdict:
     value : the clustering of the certificate has at most this objective (inf when rejected or when there is none)
     seconds, nodes, leaves : of the check, of its tree
     taken : what was taken from the certificate and not compared with anything, in words (see :mod:`certmix.verifying`)
+    parts : the verdicts on the certificates inside; bound and value are theirs
     """
 
     verified: bool
@@ -60,6 +62,7 @@ class Verdict:
     nodes: int = 0
     leaves: int = 0
     taken: tuple[str, ...] = ()
+    parts: tuple[Verdict, ...] = ()
 
     @property
     def gap(self) -> float:
@@ -83,7 +86,13 @@ def check(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: n
 
 
 def _check(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: np.ndarray) -> Verdict:
-    infeasible = _claims_infeasible(document)
+    version, claim = document.get("version"), document.get("claim")
+    if document.get("format") != FORMAT or type(version) is not int or version != VERSION:
+        raise Rejected(f"it has not the format version {VERSION} that this checker reads, but {version!r}")
+    if claim not in CLAIMS:
+        raise Rejected(f"its claim is {claim!r}, not one of {', '.join(CLAIMS)}")
+    if claim == "comparison":
+        return _comparison(document, arrays, data)
     digests, entries = document.get("digests"), document.get("steps")
     if not isinstance(digests, Mapping) or not isinstance(entries, list):
         raise Rejected("it lacks digests or steps")
@@ -100,7 +109,7 @@ def _check(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: 
     if digests.get("data") != statement.data_digest(data):
         raise Rejected("the data are not those that were certified (their digest differs)")
     root, evidence = Root(stated, data), Evidence({}, arrays)
-    if infeasible:
+    if claim == "infeasible":
         if document.get("objective", 0) is not None or document.get("bound", 0) is not None:
             raise Rejected("a claim of infeasibility has no objective and no bound: they must be null")
         if any(array.startswith("incumbent/") for array in arrays):
@@ -124,14 +133,46 @@ def _check(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: 
     return Verdict(True, "verified", sentence, bound, most, nodes=walked.nodes, leaves=walked.leaves)
 
 
-def _claims_infeasible(document: Mapping[str, Any]) -> bool:
-    """Whether the claim is infeasibility."""
-    version, claim = document.get("version"), document.get("claim")
-    if document.get("format") != FORMAT or type(version) is not int or version != VERSION:
-        raise Rejected(f"it has not the format version {VERSION} that this checker reads, but {version!r}")
-    if claim not in ("bound", "infeasible"):
-        raise Rejected(f"its claim is {claim!r}, not 'bound' or 'infeasible'")
-    return bool(claim == "infeasible")
+def _comparison(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: np.ndarray) -> Verdict:
+    """Several certificates about the same data, one after the other; and if one is called the best, whether it is.
+
+    The best one's clustering, plus its offset, is worth no more than any other one's bound plus the offset of that.
+    """
+    parts, offsets, best = document.get("parts"), document.get("offsets"), document.get("best")
+    if (
+        not isinstance(parts, list)
+        or not parts
+        or not isinstance(offsets, list)
+        or len(offsets) != len(parts)
+    ):
+        raise Rejected("a comparison lacks its parts or their offsets")
+    found, said, offset = [], [], [_number({"offset": number}, "offset") for number in offsets]
+    for i, part in enumerate(parts):
+        if not isinstance(part, Mapping) or part.get("claim") == "comparison":
+            raise Rejected(f"part {i} is not a certificate of one problem")
+        prefix = f"parts/{i}/"
+        own = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+        try:
+            found.append(_check(part, own, data))
+        except Rejected as error:
+            raise Rejected(f"part {i} fails: {error}") from None
+        words = found[-1].sentence.removeprefix("Verified: ").rstrip(".")
+        said.append(f"{i} (components: {part['statement']['n_components']}): {words}")
+    sentence = f"Verified: {len(parts)} problems about the same samples. {'; '.join(said)}."
+    if best is not None:
+        if type(best) is not int or not 0 <= best < len(parts):
+            raise Rejected(f"its best part is {best!r}, which is not there")
+        worth = found[best].value, offset[best]
+        others = [(v.bound, offset[i]) for i, v in enumerate(found) if i != best]
+        ahead = min((math.fsum((*other, -worth[0], -worth[1])) for other in others), default=math.inf)
+        if not (math.isfinite(worth[0]) and ahead >= 0.0):
+            raise Rejected(f"part {best} is not proved to be the best one")
+        least = math.nextafter(ahead, 0.0)  # it was rounded once
+        sentence += (
+            f" With offsets {', '.join(map(repr, offset))} the best is {best}, by {least!r} nats or more."
+        )
+    nodes, leaves = (sum(getattr(v, what) for v in found) for what in ("nodes", "leaves"))
+    return Verdict(True, "verified", sentence, nodes=nodes, leaves=leaves, parts=tuple(found))
 
 
 def _number(document: Mapping[str, Any], name: str) -> float:

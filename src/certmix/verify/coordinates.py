@@ -1,13 +1,6 @@
-r"""Coordinates in which a precision is the identity, and what they can change the cost of any clustering by.
+"""Coordinates in which a precision is the identity, and what they can change the cost of any clustering by.
 
-Two ways. *Whitened*: x = A (y - centre) with a factor A of the precision P. *From inner products*, where the means are
-free and the samples need fewer coordinates than there are features: with B the samples less the centre, G = B P B' and
-P positive semidefinite, the quadratic cost of a clustering is
-
-    Q(G) = 1/2 tr G (I - Z),        Z_ij = 1/m for i, j in the same cluster of m samples, else 0,
-
-so points X of any dimension cost Q(X X'), and with E = X X' - G that differs by 1/2 |tr E (I - Z)| <= 1/2 sqrt(n) |E|
-(Frobenius' norm; I - Z is a projection). E is computed and its rounding added; how X was found does not matter.
+Whitened ones, or ones from inner products: docs/certificates.md (The problem as the checker sees it) has the proofs.
 """
 
 from __future__ import annotations

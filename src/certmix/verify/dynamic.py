@@ -1,21 +1,4 @@
-r"""The step ``dynamic``: the shortest path over the sorted samples, in one dimension.
-
-**Clusters are intervals.** Fix the means, weights and sizes of any clustering. With one precision P for all components
-its cost is a constant minus P sum_i y_i mu_{z_i}, and by the rearrangement inequality the sum is largest when samples
-and means are sorted alike; the exchange keeps means, weights and sizes. So some optimal clustering consists of
-intervals of the sorted sample, in some order of the components. This needs that nothing but sizes ties samples
-together.
-
-**The recursion.** A state says how many components of every class of interchangeable ones have been placed;
-best[state][j] is the least cost of the first j samples in them. With A = m + gamma and B the sum of the samples plus
-gamma times the prior's mean, a cluster of m samples costs mu (A/2 mu - B) + entropy[m] at mu = B / A, clipped to the
-box, plus half the squares, which telescope along a path.
-
-**Rounding.** Running sums of x and x^2 are rounded once from their exact values (u relative). With Q and S the sums of
-x^2 and |x| (what the prior adds included) and R the largest mean, what depends on them is right to 32 u (Q + R S).
-Besides, a cluster takes a few operations with terms no larger than ``size``, and three with sums along a path. |mu| is
-at most |B / A| or z, the least |mu| in the box, so A/2 mu^2 + |B mu| <= 3/2 Q + (n + gamma)/2 z^2 + S z.
-"""
+"""The step ``dynamic``: the shortest path over the sorted samples, in one dimension (docs/certificates.md, dynamic)."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def enumerate_all(root: Root, domain: Domain, evidence: Evidence, target: float)
             labels[:, g] = components[number % len(components)]
             number = number // len(components)
         labels = labels[feasible(root, domain, labels)]
-        if math.isinf(target):
+        if target == math.inf:
             if any(math.inf not in exact.quadratic(row) for row in labels):
                 raise Rejected("a clustering meets the constraints")
         elif len(labels):
@@ -53,7 +53,7 @@ def enumerate_all(root: Root, domain: Domain, evidence: Evidence, target: float)
             for i in np.flatnonzero(found < target):
                 if least >= target:
                     found[i] = max(found[i], exact.cost(labels[i]))
-                    least = min(least, found[i])
+                    least = min(least, float(found[i]))
             least = min(least, float(found.min()))
     return least
 

@@ -1,14 +1,4 @@
-r"""What one clustering costs, without the relaxations of :mod:`.root`: bounds on weights and means, tied means.
-
-**Means.** With H = m P + Lambda the quadratic cost f of a component is convex, so at any point p of the box, with g the
-gradient there, f(mu) >= f(p) + g'(mu - p) + 1/2 (mu - p)' H (mu - p). Where p_j is a bound and g_j points into the box,
-g_j (mu_j - p_j) >= 0; what is left of g, r, costs no more than r' H^-1 r / 2 <= |r|^2 / (2 delta), delta being below
-every eigenvalue of H. f(p) and g are computed in fractions; how p was found does not matter. A mean that is tied is the
-average, a fraction.
-
-**Weights.** They add up to one, so for any number t the powers c_k cost at least sum_k min over [L_k, U_k] of
-[-c_k log pi + t pi] - t; the best t makes the minimisers c_k / t, clipped, add up to one, and then nothing is lost.
-"""
+"""What one clustering costs, without the relaxations of :mod:`.root`; proofs in docs/certificates.md (enumerate)."""
 
 from __future__ import annotations
 
@@ -21,7 +11,7 @@ from certmix.verify.root import Root
 from certmix.verify.rounding import UNIT, Array, below, exact_sum, gamma, proved_semidefinite
 from certmix.verify.statement import Statement, times
 
-MOST_WORK = 3e6  # operations with fractions
+MOST_WORK = 1e6  # operations with fractions
 SWEEPS = 100  # of a descent, coordinate by coordinate
 
 fractions = np.vectorize(Fraction, otypes=[object])

@@ -1,39 +1,6 @@
-r"""The step ``lagrangian``: a bound from multipliers T, with the prices proved by a tree of boxes.
+"""The step ``lagrangian``: a bound from multipliers T, with the prices proved by a tree of boxes.
 
-For **any** numbers T_g, every clustering of the domain costs at least
-
-    sum_g T_g + sum_k psi_k,      psi_k <= c_k(S) - sum_{g in S} T_g  for every set S that component k may hold,
-
-for a clustering is a choice of one set for each component in which every group occurs once. What psi_k may be is proved
-by a tree over (box of the mean, interval of the size): the best mean of S lies in the box around the component's
-candidates (pulled to the prior's mean, clipped to the user's box), and the tree cuts that box and the range of sizes
-into leaves; every S has its (mean, size) in one of them. psi_k is the least bound of a leaf.
-
-**Bound of a leaf** with box B and sizes a..b. For any slope beta, h(m) >= alpha + beta m on a..b with alpha = min
-h(m) - beta m. Being in the set then costs group g
-
-    q_g(mu) = w_g (1/2 |x_g - mu|^2 + beta) + scatter_g - T_g,        s_g <= q_g <= t_g on B,
-
-so a set costs at least alpha plus the least value over B of the prior plus the sum of min(0, q_g(mu)) over the groups
-that are free, plus q_g(mu) over those that must be in. On B
-
-    min(0, q_g) >= theta q_g + (1 - theta) s_g     for any  0 <= theta <= min(1, -s_g / (t_g - s_g)):
-
-at q = s both sides agree, for q <= 0 the left side rises faster, and for q > 0 the right side stays below zero up to t.
-Everything is now one quadratic per coordinate, least at a clipped point. For two groups that are apart, at most one
-is in the set: with s_g the smaller, min(0, q_g, q_h) >= theta q_g + (1 - theta) s_g for
-theta <= (min(0, s_h) - s_g) / (t_g - s_g).
-
-Any slope beta is valid: the chord of h on a..b is taken, and on narrow intervals also the slope at which as many
-samples as the interval wants are worth taking.
-
-**Small sets** (b <= 3, none that must be in): the b smallest numbers s_g without beta, where negative, and h.
-
-**Rounding.** T, beta and theta are the doubles they are. Differences x - lo have relative error u, so s and t are moved
-outward by gamma(d + 8) times the absolute values in them: a difference, its square, a sum over d, a product, two more
-sums. The sums behind the quadratic of a coordinate have N + 1 terms of at most three operations, and its least value is
-right to gamma(N + 24) of its terms (:func:`.rounding.least_quadratic`); d of these values and a sum over N groups are
-added up, so the bound is lowered by gamma(N + d + 32) times the absolute values in it.
+The bound of a leaf, its proof and its rounding are in docs/certificates.md (lagrangian).
 """
 
 from __future__ import annotations

@@ -1,11 +1,6 @@
-r"""The problem as the checker sees it, rebuilt from the statement and the data alone.
+"""The problem as the checker sees it, rebuilt from the statement and the data alone (docs/certificates.md).
 
-For component k, a set S of groups and m samples in it, the cost in the coordinates ``x = A (y - centre)`` is
-
-    c_k(S) = min over mu in the box of  sum_{g in S} [ scatter_g + w_g/2 |x_g - mu|^2 ]
-                                        + sum_j gamma_kj/2 (mu_j - m_kj)^2 + entropy[k, m]
-
-and the exact objective of every clustering is at least the sum of its components' costs less ``Root.error``.
+The exact objective of every clustering is at least the sum of its components' costs there less ``Root.error``.
 """
 
 from __future__ import annotations
@@ -228,15 +223,7 @@ def _classes(s: Statement) -> Array:
         labels = frozenset(i for i, c in s.labels.tolist() if c == k)
         implications = frozenset((i, j) for i, j, c in s.implications.tolist() if c == k)
         counts = sorted((a, b, tuple(sorted(x.tolist()))) for c, a, b, x in s.counts if c == k)
-        said = (
-            matrices,
-            float(s.half_log_det[k]),
-            bounds,
-            weights,
-            fixed,
-            labels,
-            implications,
-            tuple(counts),
-        )
+        rules = labels, implications, tuple(counts)
+        said = matrices, float(s.half_log_det[k]), bounds, weights, fixed, rules
         out.append(numbers.setdefault(said, len(numbers)))
     return np.array(out)

@@ -1,15 +1,4 @@
-r"""The steps ``semidefinite`` and ``name``.
-
-A semidefinite step holds numbers T_s for every point s (a group, or several groups that are surely in one component),
-and for intervals of sizes ("blocks") of every pool of components with one cost function the multipliers of
-:mod:`.blocks`. Every point is in one cluster, so for every clustering in the domain
-
-    objective  >=  sum_s T_s + sum_k psi(n_k),      psi(m) = level of m's block + entropy[m] - slope m,
-
-with psi(0) = entropy[0], and the cheapest sizes that add up to n are found by dynamic programming. From the same
-numbers it follows what costs the target or more: sizes (their best combination does), points in a component, and pairs
-of points in one cluster (:func:`.blocks.hopeless`). Sizes are excluded wherever that follows, the other two where the
-file says so. docs/certificates.md has the table of arrays.
+"""The steps ``semidefinite`` and ``name``; docs/certificates.md has the table of arrays and the proofs.
 
 The points, pools and candidates of a step are those of the file; it is checked that they allow everything that the
 domain allows. A domain that is narrower than the one that the file's author had does no harm.

@@ -1,16 +1,4 @@
-"""The tree of a certificate: do its leaves cover the root, and is every leaf settled?
-
-A node is its parent's domain after the parent's steps, plus one decision (docs/certificates.md, The tree):
-
-    1 IN, 2 OUT                       group g is in component k / in none of those exchangeable with k
-    3 AT_MOST, 4 AT_LEAST             component k has at most s samples / at least s + 1
-    5 FIRST_AT_MOST, 6 ALL_AT_LEAST   component k has at most s samples / all exchangeable with k have at least s + 1
-
-When g is in one of several exchangeable components, renaming them puts it into the first, so in IN k must be the first
-of its set; likewise, when one of several has at most s samples, renaming makes it the first. After the decision come
-conclusions (:meth:`Domain.propagate`), then the node's steps in their order, each followed by conclusions. A node is
-settled when a step's bound reaches the target or nothing feasible is left; one that is not must have children.
-"""
+"""The tree of a certificate: do its leaves cover the root, is every leaf settled? (docs/certificates.md, The tree)"""
 
 from __future__ import annotations
 
@@ -73,12 +61,7 @@ def walk(
 ) -> Walked:
     """Check the whole tree; :class:`Rejected` names the first node that fails.
 
-    Parameters
-    ----------
-    evidence : the arrays ``tree/parent``, ``tree/kind``, ``tree/args``
-    entries : document["steps"]
-    kinds : the function of every kind of step
-    settle : the function for a leaf in which everything is decided
+    ``entries`` are those of the steps, ``kinds`` their functions, ``settle`` is for leaves where everything is decided.
     """
     parent = evidence.integers("tree/parent", None)
     count = len(parent)
