@@ -16,8 +16,10 @@ from unittest import mock
 
 import numpy as np
 
+from certmix.certificate import prove
 from certmix.engines import engine, why_not
 from certmix.errors import InfeasibleError
+from certmix.io.certificates import Certificate
 from certmix.ledger import Ledger
 from certmix.options import BRANCHING, LOGARITHMS, Options
 from certmix.paper.bnb.branching import branching_rule
@@ -37,6 +39,7 @@ from certmix.search.loop import search
 from certmix.search.stopping import stop_reason
 from certmix.solving import solve
 from certmix.status import Status, Termination, decide
+from certmix.verify.check import check
 from claims import Claim, Truth
 
 GAPS = (1e-9, 1e-6, 1e-4, 1e-2, 0.2)
@@ -290,6 +293,50 @@ def _stopped(draw: Draw) -> Claim:
         return by_engine(draw.problem, str(draw.rng.choice(able)), options)
 
 
+def _certificate(draw: Draw) -> Claim:
+    """A run whose certificate is replayed: what the checker says is the claim; and a forged one must not pass."""
+    able = [n for n in ("interval", "dual", "sdp") if _taken_by(n)(draw.problem, draw.truth)]
+    name = str(draw.rng.choice([*able, "auto"]))
+    options = replace(draw.options(start=draw.start()), certificate=True)
+    start = time.perf_counter()
+    with mock.patch.object(prove, "MOST", 0 if draw.chance(0.8) else prove.MOST):  # seldom by enumeration
+        result = solve(draw.problem, name, options=options)
+    found, lower = result.certificate, -math.inf
+    if found is not None:
+        verdict = check(found.document, found.arrays, draw.problem.data)
+        assert verdict.verified, f"its own certificate is rejected: {verdict.sentence}"
+        lower = verdict.bound
+        if result.labels is not None:
+            _assert_no_forgery(draw, found)
+    return Claim(
+        "certificate",
+        result.objective,
+        lower,
+        result.labels,
+        decide(result.objective, lower, options.tolerances, infeasible=lower == math.inf),
+        Termination.TIME,  # there need not be a certificate
+        result.trace,
+        options,
+        time.perf_counter() - start,
+    )
+
+
+def _assert_no_forgery(draw: Draw, found: Certificate) -> None:
+    """A worse clustering is called optimal on the same evidence, at a bound above the optimum."""
+    labels = draw.poor()
+    if labels is None:
+        return
+    point = draw.problem.objective.best(labels)
+    bound = draw.truth.optimum + 10.0 ** draw.rng.uniform(-7.5, -1.0) * max(1.0, abs(draw.truth.optimum))
+    if not point.value > bound:
+        return
+    document = {**found.document, "objective": point.value, "bound": bound}
+    incumbent = {"labels": labels.astype(np.int32), "means": point.means, "weights": point.weights}
+    arrays = {**found.arrays, **{f"incumbent/{name}": array for name, array in incumbent.items()}}
+    verdict = check(document, arrays, draw.problem.data)
+    assert not verdict.verified, f"a bound of {bound!r} above the optimum {draw.truth.optimum!r} is verified"
+
+
 def _always(problem: Problem, truth: Truth) -> bool:
     return True
 
@@ -325,6 +372,7 @@ WAYS = (
     _loop("sdp loop, diving", 0.05, forgetful_semidefinite_bound, _taken_by("sdp"), open_bytes=1500),
     Way("first bound", 1.0, _first_bound, _always),
     Way("stopped", 0.2, _stopped, _always),
+    Way("certificate", 0.5, _certificate, _always),
 )
 NAMES = tuple(way.name for way in WAYS)
 
