@@ -177,7 +177,7 @@ def _anew(
     if dense and conflicting and root.N <= FEW_GROUPS:
         ways.reverse()
     boxes, expected = boxes_of(record.boxes, root, _target(result)[0])
-    if expected < CHECK_SHARE * (end - time.perf_counter()):
+    if expected < end - time.perf_counter():
         ways.insert(0 if expected < max(QUICK, CHECK_SHARE * result.seconds) else len(ways), by_boxes)
     reasons = []
     for way in ways:
