@@ -1,1 +1,0 @@
-"""Makes the shared helpers in this folder importable from every test."""
