@@ -19,7 +19,7 @@ LOOP = ("tests/search/test_search_loop.py",)
 ACCOUNT = ("tests/search/test_account.py",)
 NODES = ("tests/kernels/test_interval.py",)
 INCUMBENT = ("tests/verify/test_incumbent.py",)
-BOUNDS = ("tests/problem/test_exact_bounds.py",)
+BOUNDS = ("tests/problem/test_objective_bounds.py",)
 WHITENING = ("tests/nasty/test_exact_whitening.py",)
 ROUNDING = ("tests/nasty/test_exact_optimum.py",)
 ROTATION = ("tests/presolve/test_rotation.py",)
@@ -686,7 +686,7 @@ MUTANTS = (
         "paper/bnb/relaxation_dual.py",
         "reach = np.sqrt(2.0 * rest / full",
         "reach = np.sqrt(rest / full",
-        ("tests/paper/bnb/test_tightening.py",),
+        ("tests/paper/bnb/test_relaxation_dual.py",),
     ),
     Mutant(
         "bnb: fixing against the wrong choice",

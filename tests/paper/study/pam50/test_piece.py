@@ -15,7 +15,7 @@ from certmix.paper.study.pam50.data import Expression, read
 from certmix.paper.study.pam50.profiles import Profiles
 from expression_file import GENES, SUBTYPES, write_expression
 
-FOLDER = Path(__file__).parents[4] / "shared" / "data" / "pam50"
+FOLDER = Path(__file__).parents[5] / "shared" / "data" / "pam50"
 needs_data = pytest.mark.skipif(not FOLDER.exists(), reason="the PAM50 files are not part of the project")
 
 
