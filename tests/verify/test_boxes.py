@@ -52,6 +52,7 @@ def random_splits(root: Root, nodes: Nodes, rng: np.random.Generator) -> tuple[n
     return kind, component, index, at
 
 
+@np.errstate(all="ignore")
 def closes(root: Root, domain: Domain, target: float, rng: np.random.Generator) -> bool | None:
     """Whether a random tree leaves nothing below a target (of the root's cost); None when it grows too large."""
     tree = Boxes(root, target, int(rng.integers(root.d)))

@@ -1,43 +1,7 @@
-r"""The step ``boxes``: a tree of boxes for the means, intervals for the sizes and candidates for the groups.
+"""The step ``boxes``: a tree of boxes for the means, intervals for the sizes and candidates for the groups.
 
-It stands alone, at the root. A node says: the best mean of component k for its own members lies in the box ``[lo_k,
-hi_k]``, its size in ``a_k .. b_k``, and group g is in one of its candidates. Let z be an optimal clustering *of the
-problem as the checker sees it* (:mod:`.root`), and suppose that it costs less than the target plus the root's error.
-Then z is in a leaf, under some names of its components; and no such clustering is in any leaf. So every clustering
-costs the target or more. A node is narrowed by what is true of z:
-
-**Propagation** removes what no clustering in the node has, as in :meth:`.domain.Domain.propagate`.
-
-**Means.** A mean is that of the certain members and of some candidates, so many that the size is in a..b. Along a
-coordinate, the smallest sum of m samples takes candidates in increasing order, the last one in part. It is convex and
-piecewise linear in m, so its quotient by the weight is least at an end or a breakpoint. The user's box clips it.
-
-**Order.** Components of which the statement says the same can be renamed: empty ones first, then by their means along
-one coordinate.
-
-**Exchange.** Moving a group g of weight w to another component does not make z cheaper, if the result is feasible: no
-rule ties g to others, the component that it leaves keeps its smallest size, the one that it joins has room. Leaving k
-gains at least ``w/2 |x - mu|^2 + scatter + h(m) - h(m - w)``, for mu may stay where it is, and with plain means (no
-prior, no box) ``m / (m - w)`` times the first term; joining costs at most the same with h(m + w) - h(m) and ``m / (m
-+ w)``. The worst points of the boxes and the worst sizes are taken. A component that must not be empty keeps a sample
-where its box excludes the point of g: alone, g would be its mean.
-
-**Bound.** With ``alpha + beta m <= h(m)`` on a..b a group costs ``q_k = w (|x - mu_k|^2 / 2 + beta_k) + scatter`` in
-k. Let f be the candidate with the least lower end s of q over its box, s2 the next such end, t >= q_f on its box.
-Then
-
-    min_k q_k >= theta q_f + (1 - theta) s     for  0 <= theta <= min(1, (s2 - s) / (t - s)):
-
-the left side is q_f >= s, or at least s2 >= s + theta (t - s). All adds up to one quadratic per coordinate of a mean.
-
-**Tightening.** If such a quadratic has weight W, its vertex at v and its least value in the box at x, a coordinate
-further from v than ``sqrt(2 (target - bound) / W + (x - v)^2)`` costs the target. A group leaves a component in which
-it lifts the bound to the target: its part of the sum is replaced by q_k.
-
-**Rounding.** q is moved outward by gamma(d + 16) of the absolute values in it. Sums over groups have at most N + 1
-terms of four operations; the bound is lowered by gamma(N + d + 40) of its absolute values. A quotient of sums errs by
-gamma(N + 16) times the largest coordinate. A quadratic whose coefficients err by gamma(N + 8) of A, sqrt(2 A C), C
-errs by that much of ``A mu^2 / 2 + sqrt(2 A C) |mu| + C`` at the largest |mu| of its interval.
+It is replayed with conclusions that are true of an optimal clustering of the problem *as the checker sees it*, so it
+must stand alone. docs/certificates.md has the arrays and the proofs, in the order of the methods here.
 """
 
 from __future__ import annotations
@@ -45,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -89,10 +54,7 @@ class Boxes:
         self.root, self.target, self.axis = root, target, axis
         self.x = root.points[root.system]  # (K, N, d)
         self.w, self.scatter = root.weight.astype(np.float64), root.scatter[root.system]
-        self.prior, self.half = (
-            root.prior_weight * root.prior_mean,
-            0.5 * root.prior_weight * root.prior_mean**2,
-        )
+        self.prior = root.prior_weight * root.prior_mean
         self.order = np.argsort(self.x, axis=1, kind="stable")
         boxed = np.isfinite(root.mean_lower).any() or np.isfinite(root.mean_upper).any()
         self.plain = not (boxed or root.prior_weight.any())
@@ -116,17 +78,15 @@ class Boxes:
         """(K, n + 1): the least h(m) - h(m - w) over sizes up to m, the most h(m + w) - h(m) from m on."""
         h, n = self.root.entropy, self.root.n
         leaving, joining = np.full((2, self.root.K, n + 1), math.inf)
-        with np.errstate(invalid="ignore"):
-            rise, slip = h[:, w:] - h[:, :-w], 2 * UNIT * (np.abs(h[:, w:]) + np.abs(h[:, :-w]))
-            down, up = rise - slip, rise + slip
+        rise, slip = h[:, w:] - h[:, :-w], 2 * UNIT * (np.abs(h[:, w:]) + np.abs(h[:, :-w]))
+        down, up = rise - slip, rise + slip
         leaving[:, w:] = np.where(np.isnan(down), -math.inf, down)
         # From smaller sizes no group may go, which is looked at elsewhere.
         leaving[np.arange(n + 1) < self.root.size_lower[:, None] + w] = math.inf
         joining[:, : n + 1 - w] = np.where(np.isnan(up), math.inf, up)
         joining[:, n + 1 - w :] = -math.inf
-        return np.minimum.accumulate(leaving, axis=1), np.maximum.accumulate(joining[:, ::-1], axis=1)[
-            :, ::-1
-        ]
+        joining = np.maximum.accumulate(joining[:, ::-1], axis=1)[:, ::-1]
+        return np.minimum.accumulate(leaving, axis=1), joining
 
     def roots(self, domain: Domain) -> Nodes:
         """One node for every choice of how many components of every class are empty: the first ones, by renaming."""
@@ -198,9 +158,7 @@ class Boxes:
             if (s.allowed.sum(), s.a.sum(), s.b.sum()) == before:
                 return
 
-    def _count(
-        self, s: Nodes, groups: Array | slice, coefficient: Array, k: int, low: Array, high: Array
-    ) -> None:
+    def _count(self, s: Nodes, groups: Any, coefficient: Array, k: int, low: Array, high: Array) -> None:
         """Between ``low`` and ``high`` of these groups, counted so, are in component k."""
         allowed = s.allowed[:, k, groups]
         free = allowed & (s.allowed[:, :, groups].sum(axis=1, dtype=np.int16) > 1)
@@ -276,8 +234,7 @@ class Boxes:
         other = np.where(np.arange(root.K)[:, None] == first, price.min(axis=1)[:, None], cheapest)
         alone = (near > 0) & self.plain & (root.size_lower <= 1)[:, None]
         keeps = (a - w >= root.size_lower[:, None]) | alone
-        with np.errstate(invalid="ignore"):
-            pays = gain - other > self.outward * (np.abs(gain) + np.abs(other) + np.abs(joining))
+        pays = gain - other > self.outward * (np.abs(gain) + np.abs(other) + np.abs(joining))
         pays &= np.isfinite(gain) & np.isfinite(other)
         s.allowed &= ~(pays & keeps & open_groups[:, None])
 
@@ -287,8 +244,7 @@ class Boxes:
         if (k, a, b) not in self._lines:
             h, n = self.root.entropy[k], self.root.n
             first, last = (a, b) if b > a else (max(a - 1, 0), min(a + 1, n))  # for one size: the local slope
-            with np.errstate(invalid="ignore"):
-                rise = float(h[last] - h[first]) / max(1, last - first)
+            rise = float(h[last] - h[first]) / max(1, last - first)
             beta = rise if math.isfinite(rise) else 0.0
             here = h[a : b + 1]
             size = float(np.abs(here[np.isfinite(here)]).max(initial=0.0)) + abs(beta) * b
@@ -311,55 +267,40 @@ class Boxes:
         least = np.take_along_axis(low, f, axis=1)
         second = np.where(mine, math.inf, low).min(axis=1)[:, None]
         top = np.take_along_axis(far + base + self.outward * (far + size), f, axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            theta = np.where(
-                decided | (top <= second), 1.0, (second - least) / (top - least) * (1 - 8 * UNIT)
-            )
-            theta = np.where(mine & (theta > 0), np.minimum(theta, 1.0), 0.0)
-            rest = np.where(
-                theta.max(axis=1, keepdims=True) < 1, (1 - theta.max(axis=1, keepdims=True)) * least, 0.0
-            )
+        theta = np.where(decided | (top <= second), 1.0, (second - least) / (top - least) * (1 - 8 * UNIT))
+        theta = np.where(mine & (theta > 0), np.minimum(theta, 1.0), 0.0)
+        share = theta.max(axis=1, keepdims=True)
+        rest = np.where(share < 1, (1 - share) * least, 0.0)
         pulled = theta * self.w
         A = pulled.sum(axis=2)[:, :, None] + root.prior_weight
         B, C = np.empty((2, *A.shape))
         for k in range(K):
             B[:, k] = pulled[:, k] @ self.x[k] + self.prior[k]
-            C[:, k] = 0.5 * (pulled[:, k] @ self.x[k] ** 2) + self.half[k]
+            C[:, k] = 0.5 * (pulled[:, k] @ self.x[k] ** 2) + 0.5 * self.prior[k] * root.prior_mean[k]
         value, sizes = least_quadratic(A, B, C, np.minimum(s.lo, s.hi), s.hi) * (s.b > 0)[:, :, None]
         own = (theta * base).sum(axis=1, keepdims=True) + rest
-        with np.errstate(invalid="ignore"):
-            terms = np.abs(alpha).sum(axis=1) + sizes.sum(axis=(1, 2)) + np.abs(rest).sum(axis=(1, 2))
-            terms += (theta * size).sum(axis=(1, 2))
-            bound = alpha.sum(axis=1) + own.sum(axis=(1, 2)) + value.sum(axis=(1, 2))
-            bound = bound - gamma(root.N + root.d + 40) * terms
+        terms = np.abs(alpha).sum(axis=1) + sizes.sum(axis=(1, 2)) + np.abs(rest).sum(axis=(1, 2))
+        terms += (theta * size).sum(axis=(1, 2))
+        bound = alpha.sum(axis=1) + own.sum(axis=(1, 2)) + value.sum(axis=(1, 2))
+        bound = bound - gamma(root.N + root.d + 40) * terms
         bound = np.where(np.isnan(bound), -math.inf, bound)
         s.closed |= bound >= self.target
         if (number > 1).any() and not s.closed.all():
-            self._lift(s, bound, slope, own, theta, mine, (A, B, C), value.sum(axis=2))
+            self._lift(s, bound, (slope, own, theta, mine, value.sum(axis=2)[:, :, None]), (A, B, C))
         self._tighten(s, bound, A, B)
 
     def _tighten(self, s: Nodes, bound: Array, A: Array, B: Array) -> None:
         gap = np.maximum(self.target - bound, 0.0)[:, None, None]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            vertex = B / A
-            reach = np.sqrt(2 * gap / A + (np.clip(vertex, s.lo, s.hi) - vertex) ** 2) * (1 + 1e-9)
-            reach += 8 * gamma(self.root.N + 16) * self.largest
+        vertex = B / A
+        reach = np.sqrt(2 * gap / A + (np.clip(vertex, s.lo, s.hi) - vertex) ** 2) * (1 + 1e-9)
+        reach += 8 * gamma(self.root.N + 16) * self.largest
         good = (A > 0) & np.isfinite(reach) & (s.a > 0)[:, :, None]
         s.lo = np.where(good, np.maximum(s.lo, vertex - reach), s.lo)
         s.hi = np.where(good, np.minimum(s.hi, vertex + reach), s.hi)
 
-    def _lift(
-        self,
-        s: Nodes,
-        bound: Array,
-        slope: Array,
-        own: Array,
-        theta: Array,
-        mine: Array,
-        quadratics: tuple[Array, Array, Array],
-        value: Array,
-    ) -> None:
+    def _lift(self, s: Nodes, bound: Array, parts: tuple[Array, ...], quadratics: tuple[Array, ...]) -> None:
         """Remove candidates that lift the bound to the target; ``own`` is what a group pays in it without a square."""
+        slope, own, theta, mine, value = parts
         w, lo, hi = self.w, np.minimum(s.lo, s.hi), s.hi
         without, forced = np.zeros((2, *s.allowed.shape))
         for out, share in ((without, -theta), (forced, 1.0 - theta)):
@@ -368,43 +309,36 @@ class Boxes:
                 x = self.x[:, :, j]
                 a, b, c = (array[:, :, j, None] for array in quadratics)
                 a, b, c = np.maximum(a + add, 0.0), b + add * x, c + 0.5 * add * x * x
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    at = np.clip(np.where(a > 0, b / a, 0.0), lo[:, :, j, None], hi[:, :, j, None])
+                at = np.clip(np.where(a > 0, b / a, 0.0), lo[:, :, j, None], hi[:, :, j, None])
                 out += (0.5 * a * at - b) * at + c
-        value = value[:, :, None]
         gone = np.where(mine, without - value, 0.0).sum(axis=1, keepdims=True)
-        lifted = (
-            forced - value + np.where(mine, 0.0, gone) + (slope + self.scatter) - own + bound[:, None, None]
-        )
+        lifted = forced - value + np.where(mine, 0.0, gone) + (slope + self.scatter) - own
         widest = np.maximum(np.abs(lo), np.abs(hi))
         A, _, C = quadratics
-        shaky = gamma(self.root.N + 64) * (0.5 * A * widest**2 + np.sqrt(2 * A * C) * widest + C).sum(
-            axis=(1, 2)
-        )
+        terms = (0.5 * A * widest**2 + np.sqrt(2 * A * C) * widest + C).sum(axis=(1, 2))
         far = w * ((widest.max(axis=1)[:, :, None] + np.abs(self.x).max(axis=0).T) ** 2).sum(axis=1)
         size = (
             np.abs(slope)
             + self.scatter
             + np.abs(own)
-            + (np.abs(bound) + np.abs(value).sum(axis=(1, 2)))[:, None, None]
+            + np.abs(value).sum(axis=1, keepdims=True)
+            + 4 * far[:, None]
         )
-        slack = 4 * shaky[:, None, None] + gamma(64) * (size + 4 * far[:, None])
-        with np.errstate(invalid="ignore"):
-            s.allowed &= ~(lifted - slack >= self.target)
+        whole = bound - gamma(64) * np.abs(bound) - 4 * gamma(self.root.N + 64) * terms
+        s.allowed &= ~(whole[:, None, None] + lifted - gamma(64) * size >= self.target)
 
 
 def _least_mean(x: Array, w: Array, full: Array, total: Array, few: Array, many: Array) -> Array:
     """The least ``(total + sum) / (full + m)`` over ``few <= m <= many`` samples of candidates, x increasing."""
     rows, last = np.arange(len(w)), len(x) - 1
     taken, summed = np.cumsum(w, axis=1), np.cumsum(w * x, axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        at = (total[:, None] + summed) / (full[:, None] + taken)
-        at[(taken < few[:, None]) | (taken > many[:, None])] = math.inf
-        best = at.min(axis=1)
-        for m in (few, many):
-            place = np.minimum((taken < m[:, None]).sum(axis=1), last)
-            part = np.where(m > 0, summed[rows, place] - (taken[rows, place] - m) * x[place], 0.0)
-            best = np.minimum(best, (total + part) / (full + m))
+    at = (total[:, None] + summed) / (full[:, None] + taken)
+    at[(taken < few[:, None]) | (taken > many[:, None])] = math.inf
+    best = at.min(axis=1)
+    for m in (few, many):
+        place = np.minimum((taken < m[:, None]).sum(axis=1), last)
+        part = np.where(m > 0, summed[rows, place] - (taken[rows, place] - m) * x[place], 0.0)
+        best = np.minimum(best, (total + part) / (full + m))
     return np.where(np.isnan(best), -math.inf, best)
 
 
@@ -421,9 +355,8 @@ def boxes(root: Root, domain: Domain, evidence: Evidence, target: float) -> floa
     level = [tree.roots(domain)]
     while level:
         below: list[Nodes] = []
-        for nodes in (
-            part.take(slice(i, i + step)) for part in level for i in range(0, len(part.closed), step)
-        ):
+        parts = (part.take(slice(i, i + step)) for part in level for i in range(0, len(part.closed), step))
+        for nodes in parts:
             here = slice(position, position + len(nodes.closed))
             position = here.stop
             if position > len(kind):
