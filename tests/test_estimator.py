@@ -67,6 +67,16 @@ def test_attributes_agree_with_solve(blobs):
     assert model.n_features_in_ == 2
 
 
+def test_its_proof_is_checked(blobs, monkeypatch):
+    """``verify`` is that of ``solve``: within a budget by default, and nothing of it with False."""
+    monkeypatch.setattr(certmix.proving, "LEAST_BUDGET", 120.0)  # however busy the machine is
+    model = CertifiedGaussianMixture(3, variance=0.1)
+    assert model.fit(blobs).result_.certificate_level == "verified"
+    assert model.set_params(verify=False).fit(blobs).result_.certificate_level == "computed"
+    with pytest.raises(InputError, match="verify must be True, False or 'auto'"):
+        model.set_params(verify="yes").fit(blobs)
+
+
 def test_score_is_the_mixtures_log_density(blobs):
     """score_samples is the log-density of the mixture, normalising constants included; score is its mean."""
     precision = np.array([[1.0, 0.3], [0.3, 2.0]])

@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 
 from certmix.errors import CertmixError
-from certmix.io.constraint_writer import write_constraints
 from certmix.io.constraints import read_constraints
 from certmix.io.matrices import read_matrix
 from certmix.io.tables import Table, read_table
@@ -34,6 +33,7 @@ from certmix.problem import MustLink, Problem
 from certmix.result import Result
 from certmix.saving import save
 from certmix.solving import solve
+from constraint_writer import write_constraints
 
 SECONDS = 20
 """A reading that takes longer hangs."""

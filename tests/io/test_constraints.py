@@ -10,7 +10,6 @@ import pytest
 
 import certmix
 from certmix.errors import InputError
-from certmix.io.constraint_writer import write_constraints
 from certmix.io.constraints import FORMS, read_constraints
 from certmix.problem import (
     CannotLink,
@@ -24,6 +23,7 @@ from certmix.problem import (
     Partitioning,
     Problem,
 )
+from constraint_writer import write_constraints
 
 HEADER = "type,samples,component,limit\n"
 ONE_OF_EACH = [

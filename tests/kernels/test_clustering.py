@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from certmix.errors import CertmixError
-from certmix.kernels.clustering import cluster_cost, insertion, linear_costs, parameters, removal, slope
+from certmix.kernels.clustering import insertion, linear_costs, parameters, removal, slope
 from certmix.kernels.flow import balanced_assignment
 from certmix.kernels.moves import (
     along,
@@ -82,20 +82,10 @@ def close(a: float, b: float, *scale: float) -> bool:
 
 
 def test_cost_of_a_clustering_is_the_sum_of_the_cluster_costs() -> None:
-    """Two passes over the data, sufficient statistics and the plain formula agree, and agree with the evaluator."""
+    """Two passes over the data and the plain formula agree, and agree with the evaluator."""
     for instance, search, labels, _ in feasible_cases(60):
         naive = naive_cost(search, labels)
         assert close(search.load(labels), naive)
-        from_sums = 0.0
-        magnitude = 0.0
-        for k in range(instance.n_components):
-            c = 0 if instance.shared else k
-            rows = labels == k
-            w, x = instance.weight[rows], instance.points[c][rows]
-            half = instance.scatter[c][rows].sum() + 0.5 * (w * (x**2).sum(axis=1)).sum()
-            from_sums += cluster_cost(search.model, k, int(w.sum()), w @ x, half)
-            magnitude += half
-        assert close(from_sums, naive, magnitude)
         if instance.exact:
             assert close(naive, instance.problem.objective.best(instance.expand(labels)).value)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from certmix.presolve.instance import EPS
+from certmix.rounding import EPS
 
 _ROUNDS = 12
 _SWEEPS = 10

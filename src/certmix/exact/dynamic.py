@@ -36,9 +36,9 @@ from certmix.presolve.instance import reduce
 from certmix.presolve.tables import entropy_tables
 from certmix.problem import Problem, interchangeable
 from certmix.problem.features import Feature
+from certmix.rounding import EPS
 from certmix.status import Termination
 
-EPS = float(np.finfo(float).eps)
 MOST_WORK = 2e10
 MOST_STATE = 1e8
 _STRIDE = 256  # prefixes in one piece of work

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from certmix.exact.boxed_means import box_penalty
-from certmix.presolve.instance import EPS, Instance
+from certmix.presolve.instance import Instance
 from certmix.problem.averages import average_in_box
+from certmix.rounding import EPS
 
 
 @dataclass(frozen=True)

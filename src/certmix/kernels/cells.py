@@ -19,9 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from certmix.kernels.compiled import njit
-from certmix.kernels.contraction import EPS, SLACK
+from certmix.kernels.contraction import SLACK
 from certmix.kernels.interval import chord
 from certmix.kernels.splitting import variation
+from certmix.rounding import EPS
 
 LEAF = 8
 STACK = 4096

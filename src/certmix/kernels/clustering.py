@@ -132,24 +132,6 @@ def clustering_cost(model, label, size, centre):
     return total
 
 
-@njit(nogil=True)
-def cluster_cost(model, k, size, total, half_square):
-    """Cost ``c_k(S)`` from sufficient statistics.
-
-    ``size`` samples, ``total = sum_g w_g x_g`` and ``half_square = sum_g [scatter_g + w_g/2 |x_g|^2]``.
-    """
-    region = model.region
-    cost = model.entropy[k, size] + half_square
-    for j in range(total.shape[0]):
-        gamma = region[PRIOR_WEIGHT, k, j]
-        mass = size + gamma
-        if mass > 0:
-            right = total[j] + gamma * region[PRIOR_MEAN, k, j]
-            cost += 0.5 * (gamma * region[PRIOR_MEAN, k, j] ** 2 - right * right / mass)
-            cost += 0.5 * mass * excess(region, model.penalty, k, j, right / mass)
-    return cost
-
-
 # The next two are called for every group and component of every sweep. They take arrays, not the model:
 # numba counts references whenever it takes an array out of a tuple, and that would be most of the work.
 @njit(nogil=True)

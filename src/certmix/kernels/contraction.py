@@ -10,8 +10,8 @@ import numpy as np
 
 from certmix.kernels.compiled import njit
 from certmix.kernels.propagation import single
+from certmix.rounding import EPS
 
-EPS = 2.220446049250313e-16
 SLACK = 1e-12
 
 

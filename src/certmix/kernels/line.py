@@ -36,8 +36,7 @@ import numpy as np
 
 from certmix.kernels.compiled import njit
 from certmix.kernels.pairs import pair_square, pair_sum, two_product, two_sum
-
-EPS = 2.220446049250313e-16
+from certmix.rounding import EPS
 
 
 class Line(NamedTuple):

@@ -20,10 +20,11 @@ from __future__ import annotations
 import numpy as np
 
 from certmix.kernels.compiled import njit
-from certmix.kernels.contraction import EPS, SLACK
+from certmix.kernels.contraction import SLACK
 from certmix.kernels.interval import chord
 from certmix.kernels.sets import set_cost
 from certmix.kernels.splitting import variation
+from certmix.rounding import EPS
 
 STACK = 4096
 GROUP = -2  # split on the membership of a group

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from certmix.presolve.instance import EPS, Instance
+from certmix.presolve.instance import Instance
+from certmix.rounding import EPS
 
 LARGEST_SET = 256
 PROBES = 16  # sets on which the number of samples in a set is chosen

@@ -19,10 +19,11 @@ import numpy as np
 from certmix import memory
 from certmix.presolve.groups import Groups, group_samples
 from certmix.presolve.tables import entropy_tables
-from certmix.presolve.whitening import EPS, Coordinates, centre_of, system_of, whitening_error
+from certmix.presolve.whitening import Coordinates, centre_of, system_of, whitening_error
 from certmix.problem import Problem, interchangeable
+from certmix.rounding import EPS
 
-__all__ = ["EPS", "CountRow", "Instance", "reduce"]
+__all__ = ["CountRow", "Instance", "reduce"]
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ import numpy as np
 
 from certmix.problem import Problem
 from certmix.problem.symmetric_matrices import Matrices
+from certmix.rounding import EPS
 
-EPS = float(np.finfo(float).eps)
 CHUNK = 256
 # The matrix of inner products should stay small.
 MOST_SAMPLES = 3000

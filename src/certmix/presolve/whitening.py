@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from certmix.presolve.groups import Groups
-from certmix.presolve.rotation import EPS, free_means, rotated
+from certmix.presolve.rotation import free_means, rotated
 from certmix.problem import Problem
 from certmix.problem.symmetric_matrices import Matrices
+from certmix.rounding import EPS
 
 # Beyond this the residual of the factorisation is computed in plain double precision.
 MOST_ACCURATE = 200

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-EPS = float(np.finfo(float).eps)
+from certmix.rounding import EPS
 
 
 def average_in_box(samples: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> bool:

@@ -25,7 +25,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from certmix.presolve.instance import EPS, Instance
+from certmix.presolve.instance import Instance
+from certmix.rounding import EPS
 
 SLACK = 1e-12
 

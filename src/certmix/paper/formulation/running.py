@@ -1,4 +1,4 @@
-"""Running a solver so that Ctrl-C stops it in good order."""
+"""Running a solver so that the run's flag stops it in good order."""
 
 from __future__ import annotations
 
@@ -21,16 +21,9 @@ def run_interruptible(run: Callable[[], object], interrupt: Callable[[], object]
 
     thread = threading.Thread(target=work, name="solver")
     thread.start()
-    interrupted: BaseException | None = None
     while thread.is_alive():
-        try:
-            thread.join(0.2)
-            if stop.raised:
-                interrupt()
-        except KeyboardInterrupt as error:
-            interrupted = error
+        thread.join(0.2)
+        if stop.raised:
             interrupt()
-    if interrupted is not None:
-        raise interrupted
     if failure:
         raise failure[0]

@@ -13,11 +13,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from certmix.rounding import EPS
 from certmix.search.bounds.master import Master
 from certmix.search.bounds.pricer import Priced, Pricer, PricingClass
 from certmix.search.threads import Threads
 
-EPS = 2.220446049250313e-16
 LARGEST_RADIUS = 500.0
 LARGEST_SLACK = 10.0
 MOST_DEVIATIONS = 5000  # with more groups than this they have no deviations of their own

@@ -8,8 +8,7 @@ import numpy as np
 
 from certmix.errors import InfeasibleError
 from certmix.problem import Point, Problem, is_feasible
-
-EPS = float(np.finfo(float).eps)
+from certmix.rounding import EPS
 
 
 def exact_value(problem: Problem, labels: np.ndarray) -> float:

@@ -16,9 +16,10 @@ from certmix.kernels.line import (
     split_cells,
     sweep,
 )
-from certmix.presolve.instance import EPS, Instance
+from certmix.presolve.instance import Instance
 from certmix.problem import Problem, interchangeable
 from certmix.problem.features import Feature, features
+from certmix.rounding import EPS
 from certmix.search.bounds.base import Explored
 from certmix.search.nodes import Nodes
 
