@@ -30,7 +30,7 @@ def check_command(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Side constraints, CSV or TOML.")],
 ) -> None:
     """List the constraints in words and say whether they can hold together (exit code 4 if not)."""
-    from certmix.cli.request import build
+    from certmix.cli.building import build
     from certmix.presolve.feasibility import check_feasible
     from certmix.problem.wording import describe
 

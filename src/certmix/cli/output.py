@@ -18,7 +18,7 @@ from certmix.saving import as_dict, save
 CERTIFICATE = "certificate"
 
 if TYPE_CHECKING:
-    from certmix.cli.request import Asked
+    from certmix.cli.building import Asked
     from certmix.result import Result
 
 

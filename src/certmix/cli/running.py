@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from certmix import interruption
 from certmix.ahead import Helpers
+from certmix.cli.building import Asked, build
 from certmix.cli.output import check_directory, document, nothing, prepare_directory, write_files
-from certmix.cli.request import Asked, Request, build, told
+from certmix.cli.request import Request, told
 from certmix.cli.standard_output import say
 from certmix.engines import NAMES
 from certmix.errors import InfeasibleError, OutputError

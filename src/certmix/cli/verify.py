@@ -58,7 +58,8 @@ def verify_command(
 def _verdict(path: Path, request: Request) -> Verdict:
     from certmix.certificate.comparing import different
     from certmix.certificate.statement import state
-    from certmix.cli.request import Unfit, build, built_in, stated
+    from certmix.cli.building import Unfit, build
+    from certmix.cli.request import built_in, stated
     from certmix.verify.check import Verdict
     from certmix.verifying import opened, rejected, verify
 

@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
+from certmix.cli.building import build
 from certmix.cli.commands import among
 from certmix.cli.parsing import whole
-from certmix.cli.request import Request, build
+from certmix.cli.request import Request
 from certmix.options import LOGARITHMS, Options
 
 _MODEL_FILE = "Model file"

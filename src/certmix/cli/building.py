@@ -1,0 +1,272 @@
+"""From the options of a problem to the problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from certmix.cli import parsing
+from certmix.cli.flags import flag
+from certmix.cli.request import BUILT_IN, DATA, RULES, Request, built_in, given
+from certmix.errors import InputError
+from certmix.hints import did_you_mean
+from certmix.options import options_of
+
+if TYPE_CHECKING:
+    from certmix.io.transform import Transform
+    from certmix.problem import Problem
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A problem, how its data were prepared, and what the user should be told."""
+
+    problem: Problem
+    transform: Transform | None = None
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    record: dict[str, Any] = field(default_factory=dict)
+    """How the file was read and what was done about missing values."""
+
+
+@dataclass
+class _Data:
+    """Data from a file or a built-in set, in one shape."""
+
+    frame: Any
+    everything: dict[str, Any]
+    known: dict[str, Any] = field(default_factory=dict)
+    """The covariance that a built-in set brings."""
+    n_components: int | None = None
+    transform: Transform | None = None
+    notes: tuple[str, ...] = ()
+    where: str = ""
+    warnings: tuple[str, ...] = ()
+    record: dict[str, Any] = field(default_factory=dict)
+    dropped: tuple[Any, ...] = ()
+    """Samples that were left out because a value is missing."""
+
+    def column(self, name: str, option: str) -> Any:
+        if name not in self.everything:
+            raise InputError(
+                f"{option}: {self.where} has no column {name!r} (it has {', '.join(self.everything)})"
+            )
+        return self.everything[name]
+
+
+class Unfit(InputError):
+    """What is given does not fit the number of components that was found elsewhere."""
+
+
+def build(request: Request, otherwise: int | None = None) -> Asked:
+    """The problem that the options ask for; everything is checked before any work.
+
+    Parameters
+    ----------
+    otherwise : the number of components where neither the request nor the data say it
+    """
+    _check_covariance_options(request)
+    weights = parsing.weights(request.weights or "free")
+    data = read_data(request)
+    n_components = request.n_components if request.n_components is not None else data.n_components
+    if n_components is None and otherwise is None:
+        raise InputError("say how many components there are, with -k")
+
+    from certmix.problem import Problem, component_names
+
+    covariance, warnings = _covariance(request, data)
+    constraints = _constraints(request, data)
+    prior = parsing.priors(request.prior or (), data.frame.to_numpy())
+    column = () if request.label_column is None else data.column(request.label_column, "--label-column")
+    count = n_components if n_components is not None else otherwise
+    assert count is not None
+    try:
+        problem = Problem(
+            data.frame,
+            count,
+            **covariance,
+            weights=weights,
+            prior=prior,
+            constraints=constraints,
+            component_names=component_names(constraints, column, count) if count > 0 else None,
+        )
+    except InputError as error:
+        kind = Unfit if n_components is None else InputError
+        raise kind(_with_option(error)) from None
+    return Asked(
+        problem, data.transform, (*data.notes, *problem.notes), (*data.warnings, *warnings), data.record
+    )
+
+
+def _with_option(error: InputError) -> str:
+    """The message of an error about a parameter of :class:`Problem`, with the name of the option instead."""
+    about = options_of(Request).get(error.about)
+    if about is None:
+        return str(error)
+    option = (*about.flags, flag(error.about, about))[0]
+    said = str(error).removeprefix(error.about)
+    return f"{option}{said}" if said != str(error) else f"{option}: {said}"
+
+
+def read_data(request: Request) -> _Data:
+    """The data of a request: a file, or a built-in set."""
+    return _built_in(request, request.data.partition(":")[0]) if built_in(request) else _file(request)
+
+
+def _check_covariance_options(request: Request) -> None:
+    given = [
+        option
+        for option, value in (
+            ("--variance", request.variance),
+            ("--precision", request.precision),
+            ("--precision-from", request.precision_from),
+        )
+        if value is not None
+    ]
+    if len(given) > 1:
+        raise InputError(
+            f"give only one of --variance, --precision, --precision-from; got {' and '.join(given)}"
+        )
+    if request.precision_from is not None:
+        if request.precision_from not in RULES:
+            hint = did_you_mean(request.precision_from, RULES)
+            raise InputError(f"--precision-from: unknown rule {request.precision_from!r}{hint}")
+        if request.class_column is None:
+            raise InputError("--precision-from needs --class-column, the column that holds the classes")
+    elif request.class_column is not None:
+        raise InputError(
+            "--class-column says where the classes are; add --precision-from to say how to use them"
+        )
+
+
+def _built_in(request: Request, name: str) -> _Data:
+    for option in given(request, DATA):
+        raise InputError(f"{option} is for files; the built-in data set {name!r} brings its own preparation")
+    from certmix import datasets
+
+    found = datasets.named(request.data)
+    frame = found.frame()
+    known = {
+        what: getattr(found, what)
+        for what in ("precision", "variance")
+        if getattr(found, what, None) is not None
+    }
+    from certmix.io.cells import some
+
+    return _Data(
+        frame,
+        found.everything(),
+        known,
+        found.n_components,
+        notes=(f"features: {some(list(map(str, frame.columns)))}",),
+        where=f"the built-in data set {name!r}",
+    )
+
+
+def _file(request: Request) -> _Data:
+    from certmix.io.tables import read_table
+    from certmix.io.text import Style
+
+    if request.data != "-" and "." not in Path(request.data).name and not Path(request.data).exists():
+        raise InputError(
+            f"there is no file {request.data!r} and no built-in data set of that name"
+            f"{did_you_mean(request.data, BUILT_IN)}"
+        )
+    leave_out = list(dict.fromkeys(c for c in (request.label_column, request.class_column) if c is not None))
+    table = read_table(
+        request.data,
+        columns=parsing.names(request.columns, "--columns"),
+        name_column=request.name_column,
+        leave_out=leave_out,
+        transpose=request.transpose,
+        standardize=request.standardize,
+        pca=request.pca,
+        header=request.header,
+        no_name_column=request.no_name_column,
+        missing=request.missing or "error",
+        style=Style(sep=request.sep, decimal=request.decimal or ".", encoding=request.encoding),
+    )
+    return _Data(
+        table.frame(),
+        table.everything,
+        transform=table.transform,
+        notes=table.notes,
+        where=table.path,
+        warnings=table.warnings,
+        record=table.record,
+        dropped=table.dropped,
+    )
+
+
+def _covariance(request: Request, data: _Data) -> tuple[dict[str, Any], list[str]]:
+    columns = [str(c) for c in data.frame.columns]
+    if request.variance is not None:
+        return {"variance": parsing.variance(request.variance)}, []
+    if request.precision is not None:
+        from certmix.io.matrices import read_matrix
+
+        return {"precision": read_matrix(request.precision, columns)}, []
+    if request.precision_from is not None:
+        from certmix.problem import estimate_precision
+
+        column = str(request.class_column)
+        classes = list(data.column(column, "--class-column"))
+        try:
+            estimate = estimate_precision(data.frame, classes, request.precision_from)  # type: ignore[arg-type]
+        except InputError as error:
+            raise InputError(f"--class-column {column!r}: {error}") from None
+        return {"precision": estimate}, []
+    if data.known:
+        return data.known, []
+    return {"variance": 1.0}, [
+        "no covariance was given, so variance 1 is taken for every feature; "
+        "the result depends on it: see --variance, --precision, --precision-from",
+        *(() if request.standardize or request.pca else _dominating(data)),
+    ]
+
+
+def _dominating(data: _Data) -> list[str]:
+    """A warning about a feature that decides the clustering alone."""
+    from certmix.problem.samples import Samples
+
+    samples = Samples(data.frame)
+    if samples.dominating is None:
+        return []
+    j, share = samples.dominating
+    return [
+        f"{samples.feature(j)} has {100 * share:.1f} % of the variance of all features and decides the clustering; "
+        "--standardize scales them alike, --columns leaves it out"
+    ]
+
+
+def _constraints(request: Request, data: _Data) -> list[Any]:
+    from certmix.problem import MaximumSize, MinimumSize, labels_from
+
+    found: list[Any] = []
+    if request.constraints is not None:
+        from certmix.io.constraints import read_constraints
+
+        found += read_constraints(request.constraints, table=data.everything)
+        _refuse_dropped(found, data.dropped)
+    if request.label_column is not None:
+        values = data.column(request.label_column, "--label-column")
+        found += labels_from(values, name=f"column {request.label_column!r}")
+    if request.min_size is not None:
+        found.append(MinimumSize(request.min_size, source="--min-size"))
+    if request.max_size is not None:
+        found.append(MaximumSize(request.max_size, source="--max-size"))
+    return found
+
+
+def _refuse_dropped(constraints: list[Any], dropped: tuple[Any, ...]) -> None:
+    """A constraint about a sample that was left out is an error that says why the sample is not there."""
+    gone = {str(name) for name in dropped}
+    for item in constraints if gone else ():
+        refs = [*getattr(item, "samples", ()), getattr(item, "sample", ""), getattr(item, "then", "")]
+        for ref in refs:
+            if type(ref).__name__ != "Row" and str(ref).strip() in gone:
+                raise InputError(
+                    f"{item.kind}{item.at()}: sample {str(ref).strip()!r} was left out because a value of it is "
+                    "missing (--missing drop-samples)"
+                )
