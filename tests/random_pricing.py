@@ -102,7 +102,8 @@ class Pricing:
             np.empty((keep, d)),
             np.empty(keep),
             current().flag,
-        )
+            False,
+        )[:4]
 
     def price_by_cells(
         self, threshold: float = np.inf, tolerance: float = 1e-9, nodes: int = 100_000, start: float = np.inf
@@ -138,7 +139,8 @@ class Pricing:
             np.empty((keep, d)),
             np.empty(keep),
             current().flag,
-        )
+            False,
+        )[:4]
 
 
 def random_pricing(rng: np.random.Generator, groups: int = 9) -> Pricing:

@@ -114,8 +114,8 @@ def test_an_interruption_is_heard_while_a_kernel_works(name: str) -> None:
         return price_cells(
             tree, points, weight, cost, zero, zero, points.min(axis=0), points.max(axis=0), table, True, 0.0, zero,
             0.0, 1300.0, 1340.0, 1300.0, 1340.0, np.inf, np.inf, 1e-9, nodes,
-            np.empty(4), np.empty((4, 3)), np.empty(4), current().flag,
-        )  # fmt: skip
+            np.empty(4), np.empty((4, 3)), np.empty(4), current().flag, False,
+        )[:4]  # fmt: skip
 
     price(2)  # compiled
 

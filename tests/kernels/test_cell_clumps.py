@@ -69,6 +69,6 @@ def test_boxes_are_cut_by_their_own_bound() -> None:
         for above in (0.003, 0.01, 0.03):
             bound, *_ = price_cells(
                 tree, p.points, p.weight, p.cost, p.gamma, p.prior_mean, p.lo, p.hi, p.entropy, p.concave, 0.0, zero,
-                0.0, p.a, p.b, 1e9, 0.0, truth + above, np.inf, 1e-9, 3_000, *found, current().flag,
+                0.0, p.a, p.b, 1e9, 0.0, truth + above, np.inf, 1e-9, 3_000, *found, current().flag, False,
             )  # fmt: skip
             assert bound <= truth + 1e-12 * (1.0 + abs(truth)), f"seed {seed}, threshold {above} above"

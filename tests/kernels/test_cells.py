@@ -52,9 +52,9 @@ def test_bound_is_below_every_set(seed):
     threshold = np.inf if rng.random() < 0.5 else truth + 0.3 * rng.normal()
     found = np.empty(8), np.empty((8, d)), np.empty(8)
     sums = 0.0, np.zeros(d), 0.0
-    bound, best, _, complete = price_cells(
+    bound, best, _, complete, _ = price_cells(
         build_tree(points, weight), points, weight, cost, gamma, prior, lo, hi, table, True, *sums,
-        low, high, low, high, threshold, start, 1e-6, 100_000, *found, current().flag,
+        low, high, low, high, threshold, start, 1e-6, 100_000, *found, current().flag, False,
     )  # fmt: skip
     assert bound <= truth + 1e-9
     assert best >= truth - 1e-9
@@ -77,11 +77,12 @@ def test_agrees_with_plain_pricing(seed):
     found = np.empty(8), np.empty((8, 2)), np.empty(8)
     by_cells = price_cells(
         build_tree(points, weight), points, weight, -multipliers, zero, zero, lo, hi, table, True, 0.0, zero, 0.0,
-        1.0, float(n), 1.0, float(n), np.inf, np.inf, 1e-4, 100_000, *found, current().flag,
+        1.0, float(n), 1.0, float(n), np.inf, np.inf, 1e-4, 100_000, *found, current().flag, False,
     )  # fmt: skip
     plain = price(
         points, weight, -multipliers, zero, zero, lo, hi, table, True, np.zeros(n, dtype=np.int64), 1.0, float(n),
         1.0, float(n), np.ones(n, dtype=bool), np.full(n, -1), np.inf, 1e-4, 100_000, np.inf, *found, current().flag,
+        False,
     )  # fmt: skip
     assert plain[3]
     assert by_cells[0] == pytest.approx(

@@ -21,6 +21,7 @@ from certmix.verify.domain import Domain
 from certmix.verify.enumeration import enumerate_all
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.lagrangian import lagrangian
+from certmix.verify.pricing import Pricing, price
 from certmix.verify.root import Root, build
 from random_instances import random_problem
 
@@ -76,8 +77,19 @@ def finest_trees(root: Root, domain: Domain) -> dict[str, np.ndarray]:
             if level < sizes - 1:
                 axis.append(root.d)
         arrays[f"axis/{i}"] = np.array(axis)
-        arrays[f"cut/{i}"] = np.arange(a, b)
+        arrays[f"cut/{i}"] = np.arange(float(a), b)
     return arrays
+
+
+def claims(root: Root, domain: Domain, arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """The most that the trees prove when boxes are not cut: the cheapest leaf of each."""
+    none = np.zeros((0, 2), dtype=np.int64)
+    found = []
+    for i, members in enumerate(domain.exchangeable(root)):
+        pricing = Pricing.of(root, domain, int(members[0]), arrays["multipliers"], none)
+        psi, _ = price(pricing, arrays[f"axis/{i}"], arrays[f"cut/{i}"], math.inf)
+        found.append(psi if math.isfinite(psi) else 0.0)
+    return np.array(found)
 
 
 def bounds(root: Root, rng: np.random.Generator) -> dict[str, float]:
@@ -92,7 +104,10 @@ def bounds(root: Root, rng: np.random.Generator) -> dict[str, float]:
     noise = rng.normal(size=root.N) * np.abs(T).max(initial=1.0)
     for name, share in (("tight", 0.0), ("nearly tight", 1e-9), ("loose", 0.1)):
         arrays = {"multipliers": T + share * noise, **finest_trees(root, domain)}
-        found[f"lagrangian, {name}"] = lagrangian(root, domain, Evidence({}, arrays), 0.0)
+        psi = claims(root, domain, arrays)
+        for more in (0.0, 1e-12, 1e-9, 1.0):  # claims that are true, and some that are not
+            given = {**arrays, "psi": psi + more * np.maximum(1.0, np.abs(psi))}
+            found[f"lagrangian, {name}, {more} above"] = lagrangian(root, domain, Evidence({}, given), 0.0)
     return found
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from certmix.certificate.conflicts import Conflicts, Relaxed
 from certmix.certificate.draft import Draft, Unproved
-from certmix.certificate.pricing_tree import grow
+from certmix.certificate.recording import Walk, walk
 from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.lagrangian import Lagrangian
 from certmix.search.bounds.pricer import PricingClass
@@ -24,7 +24,8 @@ from certmix.verify import tree
 from certmix.verify.domain import Domain
 from certmix.verify.enumeration import count, enumerate_all
 from certmix.verify.evidence import Evidence
-from certmix.verify.lagrangian import Pricing, combine
+from certmix.verify.lagrangian import combine
+from certmix.verify.pricing import Pricing
 from certmix.verify.root import Root
 
 FEW_CLUSTERINGS = 1 << 16  # enumerated rather than priced
@@ -39,6 +40,8 @@ ENOUGH = 0.3  # share of what is lacking that a few iterations must bring, lest 
 MUCH_WORK = 5e7  # (pricing node, group, coordinate) triples
 PATIENCE = 25  # iterations that must bring something
 TRIES = 4
+AIMED, CLAIMED = 0.5, 0.999  # shares of the slack that the search for a price and the claim give away
+PAIR = 5e-8  # seconds that the checker takes for a node and a group, about
 
 
 @dataclass
@@ -220,12 +223,9 @@ class LagrangianProver:
         root, k = self.root, int(members[0])
         inside = domain.inside()[:, k]
         status = np.where(inside, 1, np.where(domain.allowed[:, k], 0, -1)).astype(np.int64)
-        box = Pricing(root, domain, k, np.zeros(root.N), np.zeros((0, 2), dtype=np.int64))
-        others = int(domain.low.sum() - domain.low[k])
-        unlimited = domain.high[k] >= root.n - others and root.size_upper[k] >= root.n
-        most = float(root.n if unlimited else domain.high[k])
+        box = Pricing.of(root, domain, k, np.zeros(root.N), np.zeros((0, 2), dtype=np.int64))
         names = tuple(int(m) for m in members)
-        return PricingClass(k, len(members), names, status, float(box.a), most, box.lo, box.hi)
+        return PricingClass(k, len(members), names, status, float(box.a), float(box.b), box.lo, box.hi)
 
     def _trees(
         self, ascent: Lagrangian, domain: Domain, sets: list[np.ndarray]
@@ -234,39 +234,42 @@ class LagrangianProver:
         root, t = self.root, ascent.best_t
         counts = np.array([len(m) for m in sets])
         pairs = self.pairs
-        pricings = [Pricing(root, domain, int(m[0]), t, pairs) for m in sets]
+        pricings = [Pricing.of(root, domain, int(m[0]), t, pairs) for m in sets]
         expected = np.array([ascent._local_value(i, t) for i in range(len(ascent.classes))])
         if len(expected) != len(sets) or not np.isfinite(expected).all():
             return None
         empty = [(1, float(root.entropy[k, 0])) for k in np.flatnonzero(domain.high == 0)]
-        grown: dict[int, tuple[float, np.ndarray, np.ndarray]] = {}
+        walks: dict[int, tuple[float, Walk]] = {}
         for _ in range(TRIES):
             prices = [*zip(counts.tolist(), expected.tolist(), strict=True), *empty]
             slack = combine(root, t, prices) - self.target
-            thresholds = expected - 0.999 * slack / counts.sum()
-            prices = [*zip(counts.tolist(), thresholds.tolist(), strict=True), *empty]
+            claims = expected - CLAIMED * slack / counts.sum()
+            prices = [*zip(counts.tolist(), claims.tolist(), strict=True), *empty]
             if not slack > 0 or not combine(root, t, prices) >= self.target:
                 return None
-            stuck = False
+            short = False
             for i, pricing in enumerate(pricings):
-                if i in grown and grown[i][0] >= thresholds[i]:
+                if i in walks and walks[i][0] >= claims[i]:
                     continue
                 left = MOST_PRICING_NODES - self.pricing_nodes
                 most = left if domain.decided.sum() == self.root_decided else min(left, NODE_PRICING_NODES)
-                with self._timed():
-                    found = grow(pricing, float(thresholds[i]), most, self.should_stop)
+                aim = float(expected[i] - AIMED * slack / counts.sum())
+                found = walk(pricing, aim, most)
                 self.pricing_nodes += found.nodes
+                self.checking += PAIR * found.nodes * root.N
+                if self.should_stop():
+                    raise Unproved("it took too long")
+                if not found.complete and most < left:
+                    return None  # rather split the node
                 if not found.complete:
-                    if math.isinf(found.least) and most < left:
-                        return None  # rather split the node
-                    if math.isinf(found.least):
-                        raise Unproved("the pricing trees grow too large")
-                    expected[i] = found.least  # cheaper sets than local search had seen: share the slack anew
-                    stuck = True
+                    raise Unproved("the pricing trees grow too large")
+                if found.bound < aim:  # cheaper sets than local search had seen: share the slack anew
+                    expected[i] = found.bound
+                    short = True
                     break
-                grown[i] = float(thresholds[i]), found.axis, found.cut
-            if not stuck:
-                return self._arrays(t, pairs, domain, sets, grown)
+                walks[i] = float(claims[i]), found
+            if not short:
+                return self._arrays(t, pairs, domain, sets, walks)
         return None
 
     def _arrays(
@@ -275,15 +278,17 @@ class LagrangianProver:
         pairs: np.ndarray,
         domain: Domain,
         sets: list[np.ndarray],
-        grown: dict[int, tuple[float, np.ndarray, np.ndarray]],
+        walks: dict[int, tuple[float, Walk]],
     ) -> dict[str, np.ndarray]:
-        arrays = {"multipliers": t}
+        every = domain.exchangeable(self.root)
+        arrays = {"multipliers": t, "psi": np.zeros(len(every))}
         if len(pairs):
             arrays["pairs"] = pairs.astype(np.int32)
-        place = {int(m[0]): i for i, m in enumerate(domain.exchangeable(self.root))}
+        place = {int(m[0]): i for i, m in enumerate(every)}
         for i, members in enumerate(sets):
             number = place[int(members[0])]
-            arrays[f"axis/{number}"], arrays[f"cut/{number}"] = grown[i][1], grown[i][2]
+            arrays["psi"][number] = walks[i][0]
+            arrays[f"axis/{number}"], arrays[f"cut/{number}"] = walks[i][1].axis, walks[i][1].cut
         return arrays
 
     # -- branching -------------------------------------------------------------------------------------------

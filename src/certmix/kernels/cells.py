@@ -21,6 +21,7 @@ import numpy as np
 from certmix.kernels.compiled import njit
 from certmix.kernels.contraction import SLACK
 from certmix.kernels.interval import chord
+from certmix.kernels.records import finished, new_record, record_sizes, record_split, where_to_cut
 from certmix.kernels.splitting import variation
 from certmix.rounding import EPS
 
@@ -160,8 +161,9 @@ def price_cells(
     found_mean,
     found_slope,
     stop,
+    recording,
 ):
-    """Lower bound on the smallest reduced cost over sets of groups; ``(bound, best value, nodes, complete)``.
+    """Lower bound on the smallest reduced cost over sets of groups: ``(bound, best value, nodes, complete, record)``.
 
     The groups of the tree are free to be in or out; groups that must be in come as sums (weight, weighted sum,
     constant with half their squares). ``best_value`` is the value of some set, or infinite. Cheap sets are reported
@@ -185,6 +187,9 @@ def price_cells(
     stack_weight = np.empty(STACK)
     stack_total = np.empty((STACK, d))
     stack_constant = np.empty(STACK)
+    stack_entry = np.zeros(STACK, dtype=np.int64)
+    record = new_record(recording)
+    entries = 1
     pending = np.empty(4096, dtype=np.int64)
     total = np.empty(d)
     sure_total = np.empty(d)
@@ -213,7 +218,8 @@ def price_cells(
     a = max(a, forced_weight)
     b = min(b, forced_weight + tree.weight[0])
     if a > b:
-        return np.inf, best_value, 0, True
+        return np.inf, best_value, 0, True, finished(record, entries)
+    single = False
     if a <= 1.0 and forced_weight == 0:
         # Sets of one group are looked at one by one, so that from here on a group may always leave a set.
         for g in range(N):
@@ -232,8 +238,9 @@ def price_cells(
                 leaf_bound, value - (2.0 * d + 64.0) * EPS * (abs(value) + abs(cost[g]) + farthest**2)
             )
         a = 2.0
+        single = True
         if a > b:
-            return min(leaf_bound, cut), best_value, 0, True
+            return min(leaf_bound, cut), best_value, 0, True, finished(record, entries)
     arena[0] = 0
     heaviest = tree.heaviest[0]
     cut_low = a
@@ -242,12 +249,14 @@ def price_cells(
     cut_high = b
     if size_upper < n and b + heaviest > size_upper:
         cut_high = max(size_upper - heaviest, cut_low - 1.0)
+    record, entries, entry_of = record_sizes(record, d, single, a, cut_low, cut_high, b)
     top = 0
     for piece in range(3):
         from_size = a if piece == 0 else (max(cut_high + 1.0, cut_low) if piece == 1 else cut_low)
         to_size = cut_low - 1.0 if piece == 0 else (b if piece == 1 else cut_high)
         if from_size > to_size:
             continue
+        stack_entry[top] = entry_of[piece]
         for j in range(d):
             stack_lo[top, j] = lo[j]
             stack_hi[top, j] = hi[j]
@@ -273,6 +282,7 @@ def price_cells(
             leaf_bound = min(leaf_bound, bound)
             continue
         nodes += 1
+        entry = stack_entry[top]
         for j in range(d):
             box_lo[j] = stack_lo[top, j]
             box_hi[j] = stack_hi[top, j]
@@ -536,6 +546,14 @@ def price_cells(
             complete = False  # nothing to split but memberships, which this search leaves open
             leaf_bound = min(leaf_bound, bound)
             continue
+        if split == d:
+            cutting = float(min(max(int(0.5 * (m + 0.5 * (a + b))), int(a)), int(b) - 1))
+            below = 1 if m <= cutting else 0
+        else:
+            cutting = where_to_cut(at[split], box_lo[split], box_hi[split], recording)
+            below = 1 if at[split] <= cutting else 0
+        if recording:
+            record = record_split(record, entry, split, cutting, entries)
         for half in range(2):
             for j in range(d):
                 stack_lo[top, j] = box_lo[j]
@@ -548,18 +566,16 @@ def price_cells(
             stack_len[top] = length
             stack_weight[top] = sure_weight
             stack_constant[top] = sure_constant
+            stack_entry[top] = entries + (0 if half == below else 1)
             if split == d:
-                cutting = float(min(max(int(0.5 * (m + 0.5 * (a + b))), int(a)), int(b) - 1))
-                if (half == 1) == (m <= cutting):
+                if half == below:
                     stack_b[top] = cutting
                 else:
                     stack_a[top] = cutting + 1.0
+            elif half == below:
+                stack_hi[top, split] = cutting
             else:
-                width = box_hi[split] - box_lo[split]
-                cutting = min(max(at[split], box_lo[split] + 0.3 * width), box_hi[split] - 0.3 * width)
-                if (half == 1) == (at[split] <= cutting):
-                    stack_hi[top, split] = cutting
-                else:
-                    stack_lo[top, split] = cutting
+                stack_lo[top, split] = cutting
             top += 1
-    return min(leaf_bound, cut), best_value, nodes, complete
+        entries += 2
+    return min(leaf_bound, cut), best_value, nodes, complete, finished(record, entries)

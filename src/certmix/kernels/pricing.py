@@ -22,6 +22,7 @@ import numpy as np
 from certmix.kernels.compiled import njit
 from certmix.kernels.contraction import SLACK
 from certmix.kernels.interval import chord
+from certmix.kernels.records import finished, new_record, record_sizes, record_split, where_to_cut
 from certmix.kernels.sets import set_cost
 from certmix.kernels.splitting import variation
 from certmix.rounding import EPS
@@ -56,8 +57,9 @@ def price(
     found_mean,
     found_slope,
     stop,
+    recording,
 ):
-    """Lower bound on the smallest reduced cost over admissible sets; ``(bound, best value seen, nodes, complete)``.
+    """Lower bound on the smallest reduced cost over admissible sets: ``(bound, best value, nodes, complete, record)``.
 
     The mean is confined to the box [lo, hi].
 
@@ -83,6 +85,9 @@ def price(
     stack_weight = np.empty(STACK)
     stack_total = np.empty((STACK, d))
     stack_constant = np.empty(STACK)
+    stack_entry = np.zeros(STACK, dtype=np.int64)
+    record = new_record(recording)
+    entries = 1
     stamp = np.zeros(N, dtype=np.int64)
     low_q = np.empty(N)
     high_q = np.empty(N)
@@ -128,7 +133,8 @@ def price(
     a = max(a, sure_weight)
     b = min(b, possible)
     if a > b:
-        return np.inf, best_value, 0, True
+        return np.inf, best_value, 0, True, finished(record, entries)
+    single = False
     if sure_weight == 0 and a <= 1:
         # Sets of one group are looked at one by one, so that from here on a group may always leave a set.
         for g in range(N):
@@ -141,8 +147,9 @@ def price(
             leaf_bound = min(leaf_bound, found)
             best_value = min(best_value, found)
         a = 2.0
+        single = True
         if a > b:
-            return leaf_bound, best_value, 0, True
+            return leaf_bound, best_value, 0, True, finished(record, entries)
     # The exchange arguments fail for sizes so near a limit that one group's leaving or joining would cross it. Those
     # sizes are split off, so that the arguments serve everywhere else.
     heaviest = 0.0
@@ -154,12 +161,14 @@ def price(
     cut_high = b
     if size_upper < n and b + heaviest > size_upper:
         cut_high = max(size_upper - heaviest, cut_low - 1.0)
+    record, entries, entry_of = record_sizes(record, d, single, a, cut_low, cut_high, b)
     top = 0
     for piece in range(3):
         from_size = a if piece == 0 else (max(cut_high + 1.0, cut_low) if piece == 1 else cut_low)
         to_size = cut_low - 1.0 if piece == 0 else (b if piece == 1 else cut_high)
         if from_size > to_size:
             continue
+        stack_entry[top] = entry_of[piece]
         for j in range(d):
             stack_lo[top, j] = lo[j]
             stack_hi[top, j] = hi[j]
@@ -187,6 +196,7 @@ def price(
             leaf_bound = min(leaf_bound, parent_bound)
             continue
         nodes += 1
+        entry = stack_entry[top]
         for j in range(d):
             box_lo[j] = stack_lo[top, j]
             box_hi[j] = stack_hi[top, j]
@@ -440,6 +450,18 @@ def price(
             complete = False
             leaf_bound = min(leaf_bound, bound)
             continue
+        cutting = 0.0
+        below = 0  # which of the children, in the order in which they are pushed, is below the cut, or has the group
+        if split == GROUP:
+            below = 1
+        elif split == d:
+            cutting = float(min(max(int(0.5 * (m + 0.5 * (a + b))), int(a)), int(b) - 1))
+            below = 1 if m <= cutting else 0
+        else:
+            cutting = where_to_cut(at[split], box_lo[split], box_hi[split], recording)
+            below = 1 if at[split] <= cutting else 0
+        if recording:
+            record = record_split(record, entry, d + 1 + g if split == GROUP else split, cutting, entries)
         for child in range(2):
             # the second child is explored first; make that the one around the minimiser
             for j in range(d):
@@ -454,6 +476,7 @@ def price(
             stack_end[top] = first + length
             stack_weight[top] = sure_weight
             stack_constant[top] = sure_constant
+            stack_entry[top] = entries + (0 if child == below else 1)
             if split == GROUP:
                 if child == 0:
                     stack_len[top] = length - 1
@@ -466,18 +489,16 @@ def price(
                         square += points[g, j] ** 2
                     stack_constant[top] += 0.5 * weight[g] * square + cost[g]
             elif split == d:
-                cutting = float(min(max(int(0.5 * (m + 0.5 * (a + b))), int(a)), int(b) - 1))
-                if (child == 1) == (m <= cutting):
+                if child == below:
                     stack_b[top] = cutting
                 else:
                     stack_a[top] = cutting + 1.0
+            elif child == below:
+                stack_hi[top, split] = cutting
             else:
-                width = box_hi[split] - box_lo[split]
-                cutting = min(max(at[split], box_lo[split] + 0.3 * width), box_hi[split] - 0.3 * width)
-                if (child == 1) == (at[split] <= cutting):
-                    stack_hi[top, split] = cutting
-                else:
-                    stack_lo[top, split] = cutting
+                stack_lo[top, split] = cutting
             top += 1
+        entries += 2
     # Boxes were cut against the threshold, so no more than that is proved of what was cut away.
-    return min(leaf_bound, threshold, best_value - tolerance), best_value, nodes, complete
+    proved = min(leaf_bound, threshold, best_value - tolerance)
+    return proved, best_value, nodes, complete, finished(record, entries)

@@ -93,7 +93,7 @@ class Pricer:
             )
         points, weight, gamma, prior_mean, entropy = self._place(which)
         values, means, slopes = np.empty(keep), np.empty((keep, points.shape[1])), np.empty(keep)
-        bound, best, nodes, complete = price(
+        bound, best, nodes, complete, _ = price(
             points,
             weight,
             self.cost(which, multipliers),
@@ -119,6 +119,7 @@ class Pricer:
             means,
             slopes,
             self.arrays.stop,
+            False,
         )
         good = np.isfinite(values)
         return Priced(bound, best, nodes, complete, values[good], means[good], slopes[good])
@@ -143,7 +144,7 @@ class Pricer:
             best = self._forced_value(which, cost)
             return Priced(best, best, 0, True, values[:0], means[:0], slopes[:0])
         tree, mine, own_weight = self._tree(which)
-        bound, best, nodes, complete = price_cells(
+        bound, best, nodes, complete, _ = price_cells(
             tree,
             mine,
             own_weight,
@@ -169,6 +170,7 @@ class Pricer:
             means,
             slopes,
             self.arrays.stop,
+            False,
         )
         good = np.isfinite(values)
         return Priced(bound, best, nodes, complete, values[good], means[good], slopes[good])

@@ -1,0 +1,77 @@
+"""Pricing trees for certificates: the walk of the compiled search over the checker's own numbers, written down."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from certmix.kernels.cells import build_tree, price_cells
+from certmix.kernels.pricing import price
+from certmix.kernels.records import Record
+from certmix.stopping import current
+from certmix.verify.pricing import LEAF, Pricing
+
+CELLS_FROM = 3000
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A tree as the checker reads it, and the bound that the search proved."""
+
+    axis: np.ndarray
+    cut: np.ndarray
+    bound: float
+    nodes: int
+    complete: bool
+
+
+def walk(pricing: Pricing, threshold: float, most: int) -> Walk:
+    """Price every set of a component, up to a threshold, in at most so many nodes."""
+    d = pricing.x.shape[1]
+    unused = np.empty(1), np.empty((1, d)), np.empty(1)
+    sizes = float(pricing.a), float(pricing.b)
+    place = (
+        pricing.prior_weight,
+        pricing.prior_mean,
+        pricing.lo,
+        pricing.hi,
+        np.array(pricing.entropy),
+        pricing.straight,
+    )
+    ends = (current().flag, True)
+    if len(pricing.w) >= CELLS_FROM and not pricing.forced.all():
+        free, inside = ~pricing.forced, pricing.forced
+        x, w = np.ascontiguousarray(pricing.x[free]), pricing.w[free]
+        mine, mass = pricing.x[inside], pricing.w[inside]
+        constant = float(0.5 * mass @ (mine**2).sum(axis=1) + pricing.constant[inside].sum())
+        forced = float(mass.sum()), mass @ mine, constant
+        bound, _, nodes, complete, record = price_cells(
+            build_tree(x, w), x, w, np.ascontiguousarray(pricing.constant[free]), *place, *forced, *sizes, *sizes,
+            threshold, math.inf, 0.0, most, *unused, *ends,
+        )  # fmt: skip
+    else:
+        status = pricing.forced.astype(np.int64)
+        bound, _, nodes, complete, record = price(
+            pricing.x, pricing.w, pricing.constant, *place, status, *sizes, *sizes, pricing.partner < 0,
+            pricing.partner, threshold, 0.0, most, math.inf, *unused, *ends,
+        )  # fmt: skip
+    axis, cut = _by_levels(record, d, pricing.groups)
+    return Walk(axis, cut, bound, nodes, complete)
+
+
+def _by_levels(record: Record, d: int, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Level by level, in the smallest types that hold the numbers."""
+    level, order = np.zeros(1, dtype=np.int64), []
+    while len(level):
+        order.append(level)
+        first = record.child[level[record.code[level] != LEAF]]
+        level = np.column_stack([first, first + 1]).ravel()
+    rows = np.concatenate(order)
+    axis, cut = record.code[rows], record.cut[rows]
+    cut = cut[(axis != LEAF) & (axis <= d)]
+    axis[axis > d] = d + 1 + groups[axis[axis > d] - d - 1]
+    small = next(t for t in (np.int8, np.int16, np.int32) if axis.max() <= np.iinfo(t).max)
+    short = next(t for t in (np.float16, np.float32, np.float64) if (cut.astype(t) == cut).all())
+    return axis.astype(small), cut.astype(short)

@@ -1,0 +1,216 @@
+"""Pricing trees against every set of small problems: whatever a tree claims, it proves nothing that is false."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from certmix.certificate.recording import walk
+from certmix.verify import pricing as module
+from certmix.verify.evidence import Rejected
+from certmix.verify.pricing import LEAF, Pricing, price
+from random_pricing import Pricing as Problem
+from random_pricing import random_pricing
+
+
+def as_checked(problem: Problem) -> Pricing:
+    """The same problem for the checker."""
+    groups = np.flatnonzero(problem.status >= 0)
+    position = np.full(len(problem.weight) + 1, -1)
+    position[groups] = np.arange(len(groups))
+    cost = problem.cost[groups]
+    return Pricing(
+        groups,
+        problem.status[groups] == 1,
+        np.ascontiguousarray(problem.points[groups]),
+        problem.weight[groups],
+        cost,
+        np.abs(cost),
+        position[problem.partner[groups]],
+        problem.gamma,
+        problem.prior_mean,
+        problem.entropy,
+        problem.lo,
+        problem.hi,
+        int(problem.a),
+        int(problem.b),
+    )
+
+
+def rounding(problem: Problem) -> float:
+    """What the sums of the trials themselves may be off by."""
+    squares = float(problem.weight @ (problem.points**2).sum(axis=1))
+    return 1e-13 * (1.0 + np.abs(problem.cost).sum() + squares + np.abs(problem.entropy).max())
+
+
+def random_tree(rng: np.random.Generator, pricing: Pricing, depth: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cuts of every kind at random places, level by level."""
+    d, free = pricing.x.shape[1], pricing.groups[~pricing.forced]
+    axis: list[int] = []
+    cut: list[float] = []
+    wide = 1
+    for level in range(depth + 1):
+        here, wide = wide, 0
+        for _ in range(here):
+            if level == depth or rng.random() < 0.1:
+                axis.append(LEAF)
+                continue
+            wide += 2
+            kind = rng.integers(3)
+            if kind == 0:
+                axis.append(int(rng.integers(d)))
+                cut.append(float(rng.uniform(pricing.lo[axis[-1]], pricing.hi[axis[-1]])))
+            elif kind == 1 or not len(free):
+                axis.append(d)
+                cut.append(float(rng.integers(pricing.a, pricing.b + 1)))
+            else:
+                axis.append(d + 1 + int(rng.choice(free)))
+    return np.array(axis), np.array(cut)
+
+
+ABOVE = (-0.5, -1e-3, 1e-6, 0.03, 0.3, 2.0, 20.0)
+
+
+def assert_nothing_false(problem: Problem, rng: np.random.Generator, seed: int) -> None:
+    truth, pricing = problem.minimum(), as_checked(problem)
+    for above in ABOVE:
+        psi = truth + above if math.isfinite(truth) else above
+        trees = [random_tree(rng, pricing, int(rng.integers(7)))]
+        trees.append((np.array([LEAF]), np.zeros(0)))
+        found = walk(pricing, psi, 2000)
+        trees.append((found.axis.astype(np.int64), found.cut.astype(np.float64)))
+        for axis, cut in trees:
+            proved, _ = price(pricing, axis, cut, psi)
+            assert proved <= truth + rounding(problem), f"seed {seed}, {above} above, {axis.tolist()}"
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_no_tree_proves_more_than_the_cheapest_set(block: int) -> None:
+    """Recorded, random and empty trees; sizes, pairs, priors, boxes, forced groups; claims below and above."""
+    for seed in range(60 * block, 60 * (block + 1)):
+        rng = np.random.default_rng([seed, 3])
+        assert_nothing_false(random_pricing(rng, groups=8), rng, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(4))
+def test_no_tree_of_many_proves_more_than_the_cheapest_set(block: int) -> None:
+    """The same on many more."""
+    for seed in range(10_000 + 1000 * block, 11_000 + 1000 * block):
+        rng = np.random.default_rng([seed, 3])
+        assert_nothing_false(random_pricing(rng, groups=10), rng, seed)
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_the_walk_of_the_search_can_be_followed(block: int) -> None:
+    """A recorded search that reached a little more than the claim proves the claim, whatever the problem."""
+    for seed in range(100 * block, 100 * (block + 1)):
+        problem = random_pricing(np.random.default_rng([seed, 3]), groups=8)
+        truth, pricing = problem.minimum(), as_checked(problem)
+        for below in (0.5, 1e-3) if math.isfinite(truth) else ():
+            found = walk(pricing, truth - 0.9 * below, 100_000)
+            assert found.complete
+            assert found.bound >= truth - 0.9 * below - 1e-9 * (1 + abs(truth))
+            proved = price(pricing, found.axis.astype(np.int64), found.cut.astype(float), truth - below)
+            assert proved == (truth - below, -1), seed
+
+
+def test_bounds_without_exchanges_hold_for_every_set_of_a_node() -> None:
+    """With exchanges switched off and nothing to cut boxes against, a bound is below every set, not only S."""
+    for seed in range(150):
+        rng = np.random.default_rng([seed, 5])
+        problem = random_pricing(rng, groups=7)
+        pricing = as_checked(problem)
+        pricing.rise = math.inf
+        node = pricing.root(np.zeros(0, dtype=np.int64))
+        ends = np.sort(rng.uniform(problem.lo, problem.hi, size=(2, len(problem.lo))), axis=0)
+        node.lo[0], node.hi[0] = ends
+        node.a[0], node.b[0] = np.sort(rng.integers(pricing.a, pricing.b + 1, size=2))
+        problem.lo, problem.hi = ends[0].copy(), ends[1].copy()
+        problem.a, problem.b = float(node.a[0]), float(node.b[0])
+        truth = problem.minimum()  # over the means of the box
+        found = pricing.narrowed(node, math.inf, 1, np.zeros(0, dtype=np.int64))
+        if len(found.bound):
+            assert found.bound[0] <= truth + rounding(problem), seed
+        else:
+            assert truth == math.inf
+
+
+def test_sizes_that_no_exchange_may_leave() -> None:
+    """A group that would gladly join stays out at the largest size, and one that costs stays in at the smallest."""
+    points = np.array([[0.0], [0.1], [0.2], [5.0]])
+    ends = points.min(axis=0), points.max(axis=0)
+    free, alone = np.zeros(4, dtype=np.int64), np.full(4, -1)
+    cost, none = np.array([-1.0, -1.0, -1.0, 3.0]), np.zeros(1)
+    for a, b in ((1, 2), (4, 4), (2, 3)):
+        problem = Problem(points, np.ones(4), cost, none, none, *ends, np.zeros(5), True, free, a, b, alone)
+        pricing, truth = as_checked(problem), problem.minimum()
+        assert price(pricing, np.array([LEAF]), np.zeros(0), truth + 5.0)[0] <= truth + 1e-12
+        found = walk(pricing, truth - 1e-6, 1000)
+        assert price(pricing, found.axis.astype(np.int64), found.cut.astype(float), truth - 1e-5)[1] == -1
+
+
+def test_partners_are_not_exchanged() -> None:
+    """Two groups that are apart would both gladly join: one of them does, and the price is that of one."""
+    points, cost = np.array([[0.0], [0.0], [0.0]]), np.array([-1.0, -1.0, -5.0])
+    none, free = np.zeros(1), np.zeros(3, dtype=np.int64)
+    partner = np.array([1, 0, -1])
+    problem = Problem(
+        points, np.ones(3), cost, none, none, none, none, np.zeros(4), True, free, 1.0, 3.0, partner
+    )
+    pricing = as_checked(problem)
+    assert problem.minimum() == -6.0
+    assert price(pricing, np.array([LEAF]), np.zeros(0), 0.0)[0] == pytest.approx(-6.0)
+    assert price(pricing, np.array([LEAF]), np.zeros(0), 0.0)[0] <= -6.0
+
+
+def test_a_table_that_is_not_concave_is_not_taken_for_one() -> None:
+    """Steps of h that grow with the size: neither the first step nor the line through the ends bounds the rest."""
+    n = 6
+    points, none = np.zeros((n, 1)), np.zeros(1)
+    free, alone = np.zeros(n, dtype=np.int64), np.full(n, -1)
+    table = 0.5 * np.arange(n + 1.0) ** 2
+    problem = Problem(
+        points, np.ones(n), np.full(n, -2.2), none, none, none, none, table, False, free, 1.0, float(n), alone
+    )
+    pricing, truth = as_checked(problem), problem.minimum()
+    assert not pricing.straight
+    assert price(pricing, np.array([LEAF]), np.zeros(0), 100.0)[0] <= truth
+    assert price(pricing, np.array([LEAF]), np.zeros(0), truth + 0.1)[0] <= truth
+
+
+@pytest.mark.parametrize(
+    ("axis", "cut"),
+    [
+        ([0, -1], [0.0]),
+        ([0, -1, -1, -1], [0.0]),
+        ([-1, -1, 0], [0.0]),
+        ([-1, 0, 0, -1, -1], [0.0, 0.0]),
+        ([0, -1, -1], []),
+        ([0, -1, -1], [0.0, 1.0]),
+        ([-1], [0.0]),
+        ([9, -1, -1], []),
+        ([], []),
+    ],
+)
+def test_what_is_no_tree_is_rejected(axis: list[int], cut: list[float]) -> None:
+    """Children that are missing or too many, numbers without a cut, groups that are no candidates."""
+    points, none = np.array([[0.0], [1.0]]), np.zeros(1)
+    free, alone = np.zeros(2, dtype=np.int64), np.full(2, -1)
+    problem = Problem(
+        points, np.ones(2), none, none, none, none, none + 1.0, np.zeros(3), True, free, 1.0, 2.0, alone
+    )
+    with pytest.raises(Rejected):
+        price(as_checked(problem), np.array(axis, dtype=np.int64), np.array(cut), 0.0)
+
+
+def test_large_trees_are_followed_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few pairs are looked at in one go, the same is proved."""
+    problem = random_pricing(np.random.default_rng([7, 3]), groups=9)
+    pricing, psi = as_checked(problem), problem.minimum() + 0.1
+    axis, cut = random_tree(np.random.default_rng(1), pricing, 6)
+    whole = price(pricing, axis, cut, psi)
+    monkeypatch.setattr(module, "WORK", 40)
+    assert price(pricing, axis, cut, psi)[0] == whole[0]
