@@ -7,7 +7,6 @@ from mutant_table import Mutant
 EXHAUSTIVE = ("tests/verify/test_exhaustive_steps.py",)
 LAGRANGIAN = ("tests/verify/test_lagrangian_step.py",)
 PRICES = ("tests/verify/test_pricing_trees.py",)
-NASTY = ("tests/nasty/test_exact_checker.py",)
 SEMIDEFINITE = ("tests/verify/test_semidefinite_step.py",)
 ROOT = ("tests/verify/test_root.py",)
 TREE = ("tests/verify/test_tree.py",)

@@ -161,10 +161,10 @@ class LagrangianProver:
         """Multipliers for a domain; ``relaxed`` is a good clustering of it without conflicts."""
         aim = self.target + self.ahead - self._shift(task.domain)
         dual = self.dual
-        if task.node == 0 and dual._only_root and self.conflicts is None:
+        if task.node == 0 and dual.only_root and self.conflicts is None:
             dual.advance_root(self.target + self.ahead, 0.0)
-            if dual._root is not None:
-                return self._climb(dual._root, aim, dual._node_limit(True))
+            if dual.root_ascent is not None:
+                return self._climb(dual.root_ascent, aim, dual.node_limit(True))
         phi, start = dual.phi, dual.start
         known = self.known if task.multipliers is None else task.multipliers
         if known is not None:
@@ -183,10 +183,10 @@ class LagrangianProver:
             report=lambda bound: None,
         )
         ascent.coarseness = COARSE
-        limit = dual._node_limit(False)
+        limit = dual.node_limit(False)
         if relaxed is not None:
             dual.partition = [relaxed.labels == k for k in range(self.root.K)]
-        ascent.begin(start, dual._admissible(classes), aim, limit)
+        ascent.begin(start, dual.admissible(classes), aim, limit)
         while ascent.best < aim and ascent.iterations < ITERATIONS and not self.should_stop():
             before, gone = ascent.best, ascent.iterations
             ascent.advance(aim, min(gone + SHORT, ITERATIONS), limit, 4 * limit)
@@ -235,7 +235,7 @@ class LagrangianProver:
         counts = np.array([len(m) for m in sets])
         pairs = self.pairs
         pricings = [Pricing.of(root, domain, int(m[0]), t, pairs) for m in sets]
-        expected = np.array([ascent._local_value(i, t) for i in range(len(ascent.classes))])
+        expected = np.array([ascent.local_value(i, t) for i in range(len(ascent.classes))])
         if len(expected) != len(sets) or not np.isfinite(expected).all():
             return None
         empty = [(1, float(root.entropy[k, 0])) for k in np.flatnonzero(domain.high == 0)]

@@ -193,7 +193,7 @@ def _anew(
 
 def _settled_at_root(record: Any, result: Result) -> bool:
     """Whether the run's own multipliers were good enough without branching."""
-    ascent = getattr(record, "_root", None)
+    ascent = getattr(record, "root_ascent", None)
     return ascent is not None and bool(ascent.best >= _target(result)[0])
 
 
@@ -233,9 +233,7 @@ def _lagrangian(
         dual = DualBound(instance, result.labels, allowed=allowed, should_stop=late)
     draft = Draft()
     with Threads(threads) as pool:
-        dual.should_stop, dual.threads = late, pool  # those of the run are gone
-        if dual._root is not None:
-            dual._root.should_stop, dual._root.threads = late, pool
+        dual.resume(late, pool)  # those of the run are gone
         prover = LagrangianProver(root, dual, target, ahead=ahead, conflicts=conflicts, should_stop=late)
         prover.prove(draft)
     return draft.certificate(problem, result, target), prover.checking

@@ -1,12 +1,4 @@
-r"""The step ``lagrangian``: a bound from multipliers T and prices psi.
-
-For **any** numbers T_g, every clustering of the domain costs at least
-
-    sum_g T_g + sum_k psi_k,      psi_k <= c_k(S) - sum_{g in S} T_g  for every set S that component k may hold,
-
-for a clustering is a choice of one set for each component in which every group occurs once. The prices psi_k are
-claimed, and proved by trees (:mod:`.pricing`); components that are exchangeable in the domain have one price.
-"""
+"""The step ``lagrangian``: a bound from multipliers T and prices psi (docs/certificates.md, lagrangian)."""
 
 from __future__ import annotations
 

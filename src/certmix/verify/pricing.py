@@ -1,46 +1,6 @@
-r"""Prices: no set S of a component has r(S) = c(S) - sum_{g in S} T_g below a number psi, shown by a tree of boxes.
+"""Prices: no set S of a component has r(S) = c(S) - sum_{g in S} T_g below a number psi, shown by a tree of boxes.
 
-The proof is by contradiction. Let S be a cheapest set, mu its best mean (in the box around the candidates, pulled to
-the prior's mean, clipped to the user's box) and m its size, and say r(S) < psi. A node of the tree is a box for mu,
-an interval a..b for m, and groups known to be in S or out of it; one of its two children holds S. S is in no node
-whose bound reaches psi, so psi holds if that is so in all leaves. A leaf that falls short leaves the smaller of psi
-and its bound.
-
-**A node is narrowed** before its bound is taken. With e_g(mu) = w_g/2 |x_g - mu|^2 + scatter_g - T_g, and ``rise`` a
-number with D(j) <= D(i) + rise for all i < j, where D(i) = h(i + 1) - h(i) (next to zero where h is concave):
-
-- *in*: if g were not in S, S + g would cost at most r(S) + e_g(mu) + h(m + w) - h(m), and the last difference is at
-  most h(a + w) - h(a) + w rise. If e_g + that is negative on the whole box, S was not the cheapest: g is in S. For S
-  + g must be a set that the component may hold: g has no partner, and b + w does not exceed the largest size (or that
-  is n).
-- *out*: S - g would cost at most r(S) - e_g(mu) - h(m) + h(m - w), and h(m) - h(m - w) >= h(b) - h(b - w) - w rise.
-  If e_g + that is positive on the whole box, g is not in S, provided that a - w is at least the smallest size.
-- *sizes*: m is at least what is in S for sure, at most that and what is open; a group that would pass b is out.
-- *box*: if the bound below, taken for the part of the box with mu_j <= y, reaches psi, mu is not in that part.
-
-**Bound** for a box B and sizes a..b. For any slope beta, h(m) >= alpha + beta m on a..b with alpha = min h(m) - beta
-m. Where ``rise`` is next to zero the line through the ends of h lies below h but for rise (b - a)/4: the mean of D
-over a..m is at least that over m..b less rise. Being in the set then costs group g
-
-    q_g(mu) = e_g(mu) + w_g beta,        s_g <= q_g <= t_g on B,
-
-so a set costs at least alpha plus the least value over B of the prior plus the sum of min(0, q_g(mu)) over the groups
-that are open, plus q_g(mu) over those that are in. On B
-
-    min(0, q_g) >= theta q_g + (1 - theta) s_g     for any  0 <= theta <= min(1, -s_g / (t_g - s_g)):
-
-at q = s both sides agree, for q <= 0 the left side rises faster, and for q > 0 the right side stays below zero up to
-t. Everything is now one quadratic per coordinate, least at a clipped point. For two groups that are apart, at most
-one is in the set: with s_g the smaller, min(0, q_g, q_h) >= theta q_g + (1 - theta) s_g for theta <= (min(0, s_h) -
-s_g) / (t_g - s_g). Sets of one sample are priced one by one.
-
-**Rounding.** T, beta and theta are the doubles they are. Differences x - lo have relative error u, so e, s and t are
-moved outward by gamma(d + 8) times the absolute values in them: a difference, its square, a sum over d, a product,
-two more sums. The sign of a sum of two doubles is exact. The sums behind the quadratic of a coordinate have N + 1
-terms of at most three operations (what is in is added up on the way down the tree, each group once), and its least
-value is right to gamma(N + 24) of its terms (:func:`.rounding.least_quadratic`); d of these values and a sum over N
-groups are added up, and one is replaced for a part of the box, so the bound is lowered by gamma(N + d + 40) times the
-absolute values in it.
+The rules that narrow a node, its bound, their proofs and the rounding are in docs/certificates.md (lagrangian).
 """
 
 from __future__ import annotations

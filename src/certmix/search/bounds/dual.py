@@ -80,12 +80,12 @@ class DualBound:
         self.should_stop = should_stop
         self.on_root_bound = on_root_bound
         # With several roots (one for each choice of empty components) none of them speaks for the whole problem.
-        self._only_root = len(self.interval.root()) == 1
+        self.only_root = len(self.interval.root()) == 1
         self.work = 0  # (pricing node, group, coordinate) triples looked at so far
         self._counting = Lock()
         self._improving = Lock()
         self._local = LocalSearch(instance)
-        self._root: Lagrangian | None = None
+        self.root_ascent: Lagrangian | None = None
         self.phi, self.start = features(instance, labels, seed) if phi is None else (phi, starting(phi))
         self.partition = [instance.contract(labels) == k for k in range(instance.n_components)]
         self.radius = 1.0  # of the trust region, at first
@@ -105,7 +105,7 @@ class DualBound:
         return self.interval.restored(nodes)
 
     def explore(self, nodes: Nodes, cutoff: float) -> Explored:
-        at_root = self._only_root and bool(np.all(nodes["depth"] == 0))
+        at_root = self.only_root and bool(np.all(nodes["depth"] == 0))
         if at_root:
             # The interval kernel would break the symmetry between components for little gain: only propagate.
             explored = self._root_explored(nodes)
@@ -171,33 +171,39 @@ class DualBound:
             report=(lambda bound: self.on_root_bound(bound + shift)) if at_root else (lambda bound: None),
         )
         ascent.radius = self.radius
-        ascent.begin(start, self._admissible(classes), cutoff - shift, self._node_limit(at_root))
+        ascent.begin(start, self.admissible(classes), cutoff - shift, self.node_limit(at_root))
         return ascent
 
     def _shift(self, nodes: Nodes, i: int) -> float:
         """What is added to the multipliers' bound: rounding, and empty components, which no set is priced for."""
         return float(self.arrays.entropy[nodes["b"][i] <= 0, 0].sum()) - self.instance.error
 
-    def _node_limit(self, at_root: bool) -> int:
+    def node_limit(self, at_root: bool) -> int:
         return self.pricing_nodes if at_root else self.pricing_nodes // 10
+
+    def resume(self, should_stop: Callable[[], bool], threads: Threads) -> None:
+        """Go on after the run whose clock and threads these bounds had."""
+        self.should_stop, self.threads = should_stop, threads
+        if self.root_ascent is not None:
+            self.root_ascent.should_stop, self.root_ascent.threads = should_stop, threads
 
     def advance_root(self, cutoff: float, work: float) -> bool:
         """Work on the root's multipliers for a while; True when nothing more is to be had from them."""
-        if not self._only_root:
+        if not self.only_root:
             return True
-        if self._root is None:
+        if self.root_ascent is None:
             if self.instance.n_groups >= SAMPLE_FROM:
                 self._learn_radius()
             explored = self._root_explored(self.root())
             if not explored.open[0]:
                 return True
-            self._root = self._ascent(explored.nodes, 0, cutoff, at_root=True)
-        before = self._root.nodes
+            self.root_ascent = self._ascent(explored.nodes, 0, cutoff, at_root=True)
+        before = self.root_ascent.nodes
         budget = max(0.0, work / (self.instance.n_groups * self.instance.n_features))
-        done = self._root.advance(
-            cutoff + self.instance.error, ROOT_ITERATIONS, self._node_limit(True), budget
+        done = self.root_ascent.advance(
+            cutoff + self.instance.error, ROOT_ITERATIONS, self.node_limit(True), budget
         )
-        self._count(self._root.nodes - before)
+        self._count(self.root_ascent.nodes - before)
         return done
 
     def _learn_radius(self) -> None:
@@ -230,8 +236,8 @@ class DualBound:
             phi=self.phi[chosen],
         )
         bound.advance_root(small.objective.best(mine).value - allowed, SAMPLE_WORK)
-        if bound._root is not None:
-            self.radius = min(self.radius, 1.5 * bound._root.radius)
+        if bound.root_ascent is not None:
+            self.radius = min(self.radius, 1.5 * bound.root_ascent.radius)
 
     def _count(self, nodes: int) -> None:
         with self._counting:
@@ -247,12 +253,12 @@ class DualBound:
         shift = self._shift(nodes, i)
         if at_root:
             self.advance_root(cutoff, math.inf)
-            assert self._root is not None
-            ascent = self._root
+            assert self.root_ascent is not None
+            ascent = self.root_ascent
         else:
             ascent = self._ascent(nodes, i, cutoff, at_root)
             ascent.advance(
-                cutoff - shift, NODE_ITERATIONS, self._node_limit(at_root), 4 * self._node_limit(at_root)
+                cutoff - shift, NODE_ITERATIONS, self.node_limit(at_root), 4 * self.node_limit(at_root)
             )
             self._count(ascent.nodes)
         labels = [self._labels(sets, nodes, i) for sets in ascent.partitions]
@@ -266,10 +272,10 @@ class DualBound:
 
     def clusterings(self) -> list[np.ndarray]:
         """Clusterings that the root's master suggests."""
-        if self._root is None:
+        if self.root_ascent is None:
             return []
         nodes = self._root_explored(self.root()).nodes
-        labels = [self._labels(sets, nodes, 0) for sets in self._root.partitions]
+        labels = [self._labels(sets, nodes, 0) for sets in self.root_ascent.partitions]
         return [x for x in labels if x is not None]
 
     def _classes(self, nodes: Nodes, i: int) -> list[PricingClass]:
@@ -325,7 +331,7 @@ class DualBound:
         others = float(nodes["a"][i].sum() - nodes["a"][i, k])
         return float(n) if b >= n - others and self.instance.size_upper[k] >= n else b
 
-    def _admissible(self, classes: list[PricingClass]) -> list[np.ndarray] | None:
+    def admissible(self, classes: list[PricingClass]) -> list[np.ndarray] | None:
         """The incumbent's sets, where the node allows them."""
         for which in classes:
             for k in which.members:

@@ -80,7 +80,7 @@ class Lagrangian:
         total = float(t[self.free].sum())
         rounding = 4.0 * len(t) * EPS * float(np.abs(t).sum())
         counts = [c.count for c in self.classes]
-        expected = [self._local_value(i, t) for i in range(len(self.classes))]
+        expected = [self.local_value(i, t) for i in range(len(self.classes))]
         # What the prices would have to be, on top of what local search expects, to reach the cutoff.
         lacking = (cutoff - total + 2.0 * rounding - float(np.dot(expected, counts))) / sum(counts)
         tolerance = (
@@ -132,7 +132,8 @@ class Lagrangian:
             pieces = halves
         return pieces
 
-    def _local_value(self, i: int, t: np.ndarray) -> float:
+    def local_value(self, i: int, t: np.ndarray) -> float:
+        """The cheapest set of a class that local search finds: what its price is expected to be."""
         means, slopes = self._starting_points(i)
         _, values = self.pricer.local(self.classes[i], t, means, slopes)
         return float(values.min(initial=math.inf))
@@ -246,7 +247,7 @@ class Lagrangian:
 
     def _values(self, t: np.ndarray) -> np.ndarray:
         """Slightly more than the smallest reduced cost that local search finds: sets below that are worth a row."""
-        found = np.array([self._local_value(i, t) for i in range(len(self.classes))])
+        found = np.array([self.local_value(i, t) for i in range(len(self.classes))])
         return found + 1e-3 * (1.0 + np.abs(found))
 
     def _slope(self, k: int, members: np.ndarray) -> float:
