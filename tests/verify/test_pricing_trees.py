@@ -200,7 +200,19 @@ def test_what_is_no_tree_is_rejected(axis: list[int], cut: list[float]) -> None:
     points, none = np.array([[0.0], [1.0]]), np.zeros(1)
     free, alone = np.zeros(2, dtype=np.int64), np.full(2, -1)
     problem = Problem(
-        points, np.ones(2), np.zeros(2), none, none, none, none + 1.0, np.zeros(3), True, free, 1.0, 2.0, alone
+        points,
+        np.ones(2),
+        np.zeros(2),
+        none,
+        none,
+        none,
+        none + 1.0,
+        np.zeros(3),
+        True,
+        free,
+        1.0,
+        2.0,
+        alone,
     )
     with pytest.raises(Rejected):
         price(as_checked(problem), np.array(axis, dtype=np.int64), np.array(cut), 0.0)
