@@ -122,6 +122,9 @@ class _Attempt:
         """The work, done in so many seconds; whatever else comes of it is a reason to have no proof."""
         stop = self.ledger.stop
         stop.lower(seconds)
+        if seconds <= 0.0:
+            stop.hoist(Termination.TIME)
+            raise Unproved(self._why(done))
         try:
             with raising():
                 found = attend(work, stop, self.options.time_left(0.0))

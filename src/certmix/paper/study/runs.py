@@ -154,7 +154,7 @@ def _compile(problem: Problem, engine: str, tell: Tell) -> None:
     small = Problem(
         problem.data[rows], problem.n_components, precision=np.asarray(problem.covariance.precision[0])
     )
-    interruptible_solve(small, chosen, time_limit=2.0, threads=1, observers=[Compiling(tell)])
+    interruptible_solve(small, chosen, time_limit=2.0, threads=1, observers=[Compiling(tell)], verify=False)
 
 
 def interruptible_solve(*arguments: Any, **options: Any) -> Result:
