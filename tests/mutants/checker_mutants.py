@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from mutant_table import Mutant
 
-EXHAUSTIVE = ("tests/verify/test_exhaustive_steps.py",)
-LAGRANGIAN = ("tests/verify/test_lagrangian_step.py",)
+EXHAUSTIVE = ("tests/verify/test_enumeration.py",)
+LAGRANGIAN = ("tests/verify/test_lagrangian.py",)
 PRICES = ("tests/verify/test_pricing_trees.py",)
-SEMIDEFINITE = ("tests/verify/test_semidefinite_step.py",)
+SEMIDEFINITE = ("tests/verify/test_semidefinite.py",)
 ROOT = ("tests/verify/test_root.py",)
 TREE = ("tests/verify/test_tree.py",)
-ROUNDING = ("tests/verify/test_checker_rounding.py",)
+ROUNDING = ("tests/verify/test_rounding.py",)
 INCUMBENT = ("tests/verify/test_incumbent.py",)
-INFEASIBLE = ("tests/verify/test_infeasible.py",)
-HOSTILE = ("tests/verify/test_hostile_statements.py",)
-BOMBS = ("tests/verify/test_bombs.py",)
+INFEASIBLE = ("tests/verify/test_check_infeasible.py",)
+HOSTILE = ("tests/verify/test_statement.py",)
+BOMBS = ("tests/verify/test_evidence.py",)
 EXACT = ("tests/nasty/test_exact_root.py",)
 NASTY = ("tests/nasty/test_exact_checker.py",)
 CLUSTERINGS = ("tests/nasty/test_exact_clusterings.py",)
-CONCLUSIONS = ("tests/verify/test_conclusions.py",)
+CONCLUSIONS = ("tests/verify/test_domain.py",)
 BOXES = ("tests/verify/test_boxes.py",)
-COMPOSED = ("tests/certificate/test_composed.py",)
+COMPOSED = ("tests/verify/test_check_composed.py",)
 COMPARING = ("tests/certificate/test_comparing.py",)
 
 

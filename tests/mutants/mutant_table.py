@@ -11,12 +11,12 @@ from dataclasses import dataclass
 INTERVAL, DUAL, SDP, BNB = ("interval loop",), ("dual loop",), ("sdp loop",), ("bnb loop",)
 SPLIT = ("sdp loop, split",)
 PRICING = ("tests/kernels/test_pricing.py",)
-CELLS = ("tests/kernels/test_cell_pricing.py",)
-CLUMPS = ("tests/kernels/test_cell_clumps.py",)
+CELLS = ("tests/kernels/test_cells_sets.py",)
+CLUMPS = ("tests/kernels/test_cells_clumps.py",)
 FIRST = ("first bound",)
 STOPPING = ("tests/test_stopping.py",)
-LOOP = ("tests/search/test_search_loop.py",)
-ACCOUNT = ("tests/search/test_account.py",)
+LOOP = ("tests/search/test_loop.py",)
+ACCOUNT = ("tests/search/test_loop_account.py",)
 NODES = ("tests/kernels/test_interval.py",)
 INCUMBENT = ("tests/verify/test_incumbent.py",)
 BOUNDS = ("tests/problem/test_objective_bounds.py",)
@@ -588,7 +588,7 @@ MUTANTS = (
         "search/bounds/dual.py",
         "found.setdefault(key, []).append(k)",
         "found.setdefault(key[:1], []).append(k)",
-        ("tests/search/test_node_bounds.py",),
+        ("tests/search/bounds/test_bounds.py",),
     ),
     Mutant(
         "empty components are free",
@@ -613,7 +613,7 @@ MUTANTS = (
         "kernels/reduced_costs.py",
         "ratio[count] = cost / weight[p]",
         "ratio[count] = 2.0 * cost / weight[p]",
-        ("tests/search/semidefinite/test_kernels.py",),
+        ("tests/kernels/test_semidefinite.py",),
     ),
     Mutant(
         "naming without mutual apartness",
@@ -653,7 +653,7 @@ MUTANTS = (
         "search/bounds/semidefinite/bound.py",
         'child["a"][alike] = size + 1',
         'child["a"][alike] = size + 2',
-        ("tests/search/semidefinite/test_domain.py",),
+        ("tests/search/bounds/semidefinite/test_contraction.py",),
     ),
     Mutant(
         "sdp: one part speaks for both",
@@ -669,7 +669,7 @@ MUTANTS = (
         "search/bounds/semidefinite/geometry.py",
         "._replace(classes=np.arange(instance.n_components))",
         "",
-        ("tests/search/semidefinite/test_geometry.py",),
+        ("tests/search/bounds/semidefinite/test_geometry.py",),
     ),
     # -- the paper's branch and bound --------------------------------------------------------------------------
     Mutant(
@@ -744,7 +744,7 @@ MUTANTS = (
         "verify/coordinates.py",
         "unsure = gamma(2 * d + 16) * (",
         "unsure = 0.0 * (",
-        ("tests/verify/test_checker_rounding.py",),
+        ("tests/verify/test_rounding.py",),
         fast=True,
     ),
     # -- one dimension -----------------------------------------------------------------------------------------
@@ -770,7 +770,7 @@ MUTANTS = (
         "kernels/line.py",
         "b = min(line.largest, e1 - s0)",
         "b = min(line.largest, e0 - s0)",
-        ("line loop", "tests/kernels/test_line_kernels.py"),
+        ("line loop", "tests/kernels/test_line.py"),
     ),
     Mutant(
         "line: nearest end of a cell",
@@ -778,7 +778,7 @@ MUTANTS = (
         "kernels/line.py",
         "value = beta - q - half * max((x_first - m) ** 2, (x_last - m) ** 2)",
         "value = beta - q - half * min((x_first - m) ** 2, (x_last - m) ** 2)",
-        ("tests/kernels/test_line_kernels.py",),
+        ("tests/kernels/test_line.py",),
     ),
     # -- what the engines work on ------------------------------------------------------------------------------
     Mutant(

@@ -10,7 +10,7 @@ import pytest
 from certmix import proving
 from certmix.cli.main import app, run
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # Figures that differ from machine to machine or run to run.
 VARYING = re.compile(r"Seconds:|Nodes:|Gap|Lower bound:|relative\)|nats")
