@@ -24,8 +24,9 @@ from certmix.kernels.moves import (
     refresh,
     shift,
 )
-from certmix.kernels.restarts import explore, seed_means, shake, uniform
-from certmix.kernels.swaps import exchange_change, sort_along, swaps
+from certmix.kernels.restarts import GO_ON, SPREAD_EVENLY, explore, seed_means, shake, uniform
+from certmix.kernels.sorting import sort_along
+from certmix.kernels.swaps import exchange_change, swaps
 from certmix.local.assignment import satisfies
 from certmix.local.moves import LocalSearch
 from certmix.presolve.instance import Instance, reduce
@@ -304,7 +305,7 @@ def test_a_restart_in_pieces_is_the_same_restart() -> None:
         search = LocalSearch(instance)
         search.load(np.arange(40) % 4)
         generator, failures = np.array([7], dtype=np.uint64), np.zeros(1, dtype=np.int64)
-        kind = 1
+        start = SPREAD_EVENLY
         while failures[0] >= 0:
             cost = explore(
                 search.model,
@@ -312,13 +313,13 @@ def test_a_restart_in_pieces_is_the_same_restart() -> None:
                 generator,
                 search.mean,
                 search.price,
-                kind,
+                start,
                 10,
                 100,
                 trials,
                 failures,
             )
-            kind = -1
+            start = GO_ON
         found.append((cost, search.state.label.copy()))
     assert found[0][0] == found[1][0] == found[2][0]
     assert np.array_equal(found[0][1], found[2][1])

@@ -10,7 +10,7 @@ import pytest
 from brute_force import Clusterings, Node, node_around, wide_node
 from certmix.kernels.arrays import Arrays
 from certmix.kernels.contraction import box_distances, contract_means, drop_dominated, order_components
-from certmix.kernels.interval import CLOSED, DECIDED, bound_node, chord, explore_node
+from certmix.kernels.interval import CLOSED, DECIDED, chord, explore_batch, minimise, new_minorant, tighten
 from certmix.kernels.settled import rest_of, sorted_rest, unsettled
 from certmix.presolve.arrays import instance_arrays
 from certmix.presolve.instance import reduce
@@ -92,7 +92,7 @@ def test_box_distances_are_those_of_the_nearest_and_farthest_point() -> None:
         d = int(rng.integers(1, 4))
         lo, hi = np.sort(rng.normal(size=(2, d)), axis=0)
         x = rng.normal(scale=2.0, size=d)
-        near, far = box_distances(x, lo, hi)
+        near, far = box_distances(x[None, None], 0, 0, lo[None], hi[None], 0)
         corners = np.array(np.meshgrid(*np.stack([lo, hi], axis=1))).reshape(d, -1).T
         assert near == pytest.approx(((x - np.clip(x, lo, hi)) ** 2).sum())
         assert far == pytest.approx(((x - corners) ** 2).sum(axis=1).max())
@@ -222,11 +222,24 @@ def numpy_bound(node: Node, found: Clusterings) -> float:
 
 
 def bound_of(node: Node, arrays: Arrays, cutoff: float = np.inf) -> float:
-    K, d = node.lo.shape
-    centre, share = np.empty((K, d)), np.empty((K, d + 1))
+    centre, minorant = np.empty(node.lo.shape), new_minorant(len(node.mask), *node.lo.shape)
     rest = rest_of(node.mask, arrays)
-    columns = (node.lo, node.hi, node.a, node.b, node.mask, cutoff, arrays, rest, centre, share)
-    return float(bound_node(*columns)[0])
+    bound, error = minimise(node.lo, node.hi, node.a, node.b, node.mask, arrays, rest, centre, minorant)
+    if np.isfinite(cutoff - bound) and bound < cutoff:
+        tighten(bound, error, cutoff, node.lo, node.hi, node.mask, arrays, rest, centre, minorant)
+    return float(bound)
+
+
+def explored(node: Node, arrays: Arrays, cutoff: float) -> tuple[int, float]:
+    """State and bound of a node that the kernel has worked on, as a batch of one."""
+    rest = unsettled(arrays)
+    state, kind, which, index = (np.zeros(1, dtype=np.int64) for _ in range(4))
+    bound, at, centre = np.full(1, -np.inf), np.zeros(1), np.empty((1, *node.lo.shape))
+    batch = [x[None] for x in (node.lo, node.hi, node.a, node.b, node.mask)]
+    sums = [x[None] for x in (rest.weight, rest.points, rest.cost)]
+    places = (rest.groups, np.zeros(1, dtype=np.int64), rest.left, *sums)
+    explore_batch(0, 1, *batch, cutoff, arrays, *places, state, bound, kind, which, index, at, centre)
+    return int(state[0]), float(bound[0])
 
 
 def test_bound_equals_its_formula() -> None:
@@ -303,12 +316,7 @@ def test_explored_node_keeps_every_clustering_worth_keeping(block: int) -> None:
             node = node_around(rng, found, int(row))
             inside = found.inside(node) & keep
             cutoff = float(found.cost[row] + rng.choice([np.inf, 1e-3, 1.0, 0.0, -1.0]))
-            K, d = node.lo.shape
-            centre, share = np.empty((K, d)), np.empty((K, d + 1))
-            rest = unsettled(found.arrays)
-            state, bound, *_ = explore_node(
-                node.lo, node.hi, node.a, node.b, node.mask, cutoff, found.arrays, rest, centre, share
-            )
+            state, bound = explored(node, found.arrays, cutoff)
             states.add(state)
             good = inside & (found.cost < cutoff - 1e-9 * (1.0 + abs(cutoff)))
             assert np.all(found.cost[good] >= bound), seed

@@ -24,36 +24,38 @@ def contract_means(lo, hi, a, b, mask, arrays, rest, ordered):
     sorted by coordinate. Returns False when a box becomes empty.
     """
     K, d = lo.shape
-    N = mask.shape[0]
-    widen = 4.0 * (N + 16) * EPS * arrays.largest
+    points, weight = arrays.points, arrays.weight
+    left = ordered.shape[2]
+    widen = 4.0 * (mask.shape[0] + 16) * EPS * arrays.largest
+    possible = True
     for k in range(K):
-        if b[k] <= 0:
+        least, most = a[k], b[k]
+        if most <= 0:
             continue
         bit = np.int64(1) << k
         c = arrays.system[k]
         for j in range(d):
             prior = arrays.gamma[k, j]
             prior_sum = prior * arrays.prior_mean[k, j]
-            order = ordered[c, j]
-            left = order.shape[0]
             for side in range(2):
                 members = rest.weight[k]
                 total = rest.points[k, j] + prior_sum
                 for step in range(left):
-                    g = order[step] if side == 0 else order[left - 1 - step]
-                    if not mask[g] & bit or mask[g] == bit:
+                    g = ordered[c, j, step if side == 0 else left - 1 - step]
+                    mine = mask[g]
+                    if not mine & bit or mine == bit:
                         continue
-                    x = arrays.points[c, g, j]
-                    w = min(arrays.weight[g], b[k] - members)
+                    x = points[c, g, j]
+                    w = min(weight[g], most - members)
                     if w <= 0:
                         break
                     if members + prior > 0:
                         mean = total / (members + prior)
-                        if members >= a[k] and ((side == 0 and x >= mean) or (side == 1 and x <= mean)):
-                            break
-                        if members < a[k] and ((side == 0 and x >= mean) or (side == 1 and x <= mean)):
-                            w = min(w, a[k] - members)
-                    elif members >= a[k]:
+                        if x >= mean if side == 0 else x <= mean:
+                            if members >= least:
+                                break
+                            w = min(w, least - members)
+                    elif members >= least:
                         w = min(w, 1.0)
                     members += w
                     total += w * x
@@ -65,9 +67,8 @@ def contract_means(lo, hi, a, b, mask, arrays, rest, ordered):
                     lo[k, j] = max(lo[k, j], mean - widen)
                 else:
                     hi[k, j] = min(hi[k, j], mean + widen)
-            if lo[k, j] > hi[k, j]:
-                return False
-    return True
+            possible = possible and not lo[k, j] > hi[k, j]
+    return possible
 
 
 @njit()
@@ -75,33 +76,35 @@ def order_components(lo, hi, b, arrays):
     """Interchangeable components may be numbered by increasing mean along one coordinate."""
     K = lo.shape[0]
     j = arrays.axis
+    classes = arrays.classes
     for k in range(K):
         for m in range(k + 1, K):
-            if arrays.classes[k] == arrays.classes[m] and b[k] > 0 and b[m] > 0:
+            if classes[k] == classes[m] and b[k] > 0 and b[m] > 0:
                 lo[m, j] = max(lo[m, j], lo[k, j])
                 break
     for m in range(K - 1, -1, -1):
         for k in range(m - 1, -1, -1):
-            if arrays.classes[k] == arrays.classes[m] and b[k] > 0 and b[m] > 0:
+            if classes[k] == classes[m] and b[k] > 0 and b[m] > 0:
                 hi[k, j] = min(hi[k, j], hi[m, j])
                 break
+    possible = True
     for k in range(K):
-        if lo[k, j] > hi[k, j]:
-            return False
-    return True
+        possible = possible and not lo[k, j] > hi[k, j]
+    return possible
 
 
 @njit()
-def box_distances(x, lo, hi):
-    """Squared distances from a point to the nearest and the farthest point of a box."""
+def box_distances(points, c, g, lo, hi, k):
+    """Squared distances from a group to the nearest and the farthest point of component k's box."""
     near = 0.0
     far = 0.0
-    for j in range(x.shape[0]):
-        below = lo[j] - x[j]
-        above = x[j] - hi[j]
+    for j in range(points.shape[2]):
+        x = points[c, g, j]
+        below = lo[k, j] - x
+        above = x - hi[k, j]
         out = max(below, above, 0.0)
         near += out * out
-        reach = max(hi[j] - x[j], x[j] - lo[j])
+        reach = max(-above, -below)
         far += reach * reach
     return near, far
 
@@ -115,65 +118,60 @@ def drop_dominated(lo, hi, a, b, mask, arrays, rest):
     size and the one joined its largest. Valid only where the instance's cost is the exact objective.
     """
     K = lo.shape[0]
+    points, scatter, weight, system = arrays.points, arrays.scatter, arrays.weight, arrays.system
+    entropy, size_lower, size_upper = arrays.entropy, arrays.size_lower, arrays.size_upper
+    movable, plain_means, groups = arrays.movable, arrays.plain_means, rest.groups
     gain = np.empty(K)  # least saving from leaving k
-    price = np.empty(K)  # most that joining k can cost
-    inside = np.empty(K, dtype=np.bool_)
-    n = arrays.entropy.shape[1] - 1
+    inside = np.empty(K)  # is the group in the box of k?
+    n = entropy.shape[1] - 1
     for u in range(rest.left[0]):
-        g = rest.groups[u]
-        if single(mask[g]) or not arrays.movable[g]:
+        g = groups[u]
+        mine = mask[g]
+        if single(mine) or not movable[g]:
             continue
-        w = arrays.weight[g]
+        w = weight[g]
         iw = int(w)
-        cheapest = np.inf
+        cheapest = np.inf  # most that joining the best component can cost
         second = np.inf
         best = -1
         for k in range(K):
-            bit = np.int64(1) << k
-            if not mask[g] & bit:
+            if not mine & (np.int64(1) << k):
                 continue
-            c = arrays.system[k]
-            near, far = box_distances(arrays.points[c, g], lo[k], hi[k])
+            c = system[k]
+            near, far = box_distances(points, c, g, lo, hi, k)
             inside[k] = near <= 1e-9 * (1.0 + far)
             gain[k] = -np.inf
-            price[k] = np.inf
             if not arrays.concave[k]:
                 continue
             ib = int(b[k])
-            ia = int(a[k])
             if ib - iw >= 0:
                 factor = 1.0
-                if arrays.plain_means and ib > iw:
+                if plain_means and ib > iw:
                     factor = ib / (ib - w)
-                gain[k] = factor * 0.5 * w * near + arrays.entropy[k, ib] - arrays.entropy[k, ib - iw]
-                gain[k] += arrays.scatter[c, g]
-            if arrays.size_upper[k] >= n or b[k] + w <= arrays.size_upper[k]:
+                saved = factor * 0.5 * w * near + entropy[k, ib] - entropy[k, ib - iw]
+                gain[k] = saved + scatter[c, g]
+            if size_upper[k] >= n or b[k] + w <= size_upper[k]:
                 factor = 1.0
-                if arrays.plain_means:
+                if plain_means:
                     factor = ib / (ib + w)
-                from_size = min(ia, n - iw)
-                price[k] = (
-                    factor * 0.5 * w * far + arrays.entropy[k, from_size + iw] - arrays.entropy[k, from_size]
-                )
-                price[k] += arrays.scatter[c, g]
-            if price[k] < cheapest:
-                second = cheapest
-                cheapest = price[k]
-                best = k
-            elif price[k] < second:
-                second = price[k]
+                from_size = min(int(a[k]), n - iw)
+                added = factor * 0.5 * w * far + entropy[k, from_size + iw] - entropy[k, from_size]
+                added += scatter[c, g]
+                if added < cheapest:
+                    second = cheapest
+                    cheapest = added
+                    best = k
+                elif added < second:
+                    second = added
         for k in range(K):
             bit = np.int64(1) << k
-            if not mask[g] & bit:
+            if not mine & bit:
                 continue
             alternative = second if k == best else cheapest
-            if not np.isfinite(alternative) or not gain[k] > alternative + SLACK * (
-                1 + abs(gain[k]) + abs(alternative)
-            ):
-                continue
-            keeps_size = a[k] - w >= arrays.size_lower[k]
-            # A component of one group has its mean at that group, so outside the box this cannot be the case.
-            not_alone = arrays.size_lower[k] <= 1 and arrays.plain_means and not inside[k]
-            if keeps_size or not_alone:
-                mask[g] &= ~bit
-    return True
+            saved = gain[k]
+            if np.isfinite(alternative) and saved > alternative + SLACK * (1 + abs(saved) + abs(alternative)):
+                keeps_size = a[k] - w >= size_lower[k]
+                # A component of one group has its mean at that group, so outside the box this cannot be the case.
+                not_alone = size_lower[k] <= 1 and plain_means and not inside[k]
+                if keeps_size or not_alone:
+                    mask[g] &= ~bit

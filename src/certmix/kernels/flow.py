@@ -25,22 +25,27 @@ def balanced_assignment(costs, lower, upper, stop):
     label = np.empty(N, dtype=np.int64)
     size = np.zeros(K, dtype=np.int64)
     for g in range(N):
-        label[g] = np.argmin(costs[g])
-        size[label[g]] += 1
+        k = 0
+        for other in range(1, K):
+            if costs[g, other] < costs[g, k]:
+                k = other
+        label[g] = k
+        size[k] += 1
     width = max(1, int(np.sqrt(N)))
     blocks = (N + width - 1) // width
-    best = np.full((K, K, blocks), -1, dtype=np.int64)
+    best = np.empty((K, K, blocks), dtype=np.int64)
     for b in range(blocks):
         for k in range(K):
             _scan(costs, label, best, width, b, k)
-    step = np.full((K, K), np.inf)
-    carrier = np.full((K, K), -1, dtype=np.int64)
+    step = np.empty((K + 1, K + 1))
+    carrier = np.empty((K, K), dtype=np.int64)
     for k in range(K):
         _top(costs, best, step, carrier, k)
-    distance = np.empty(K)
-    previous = np.empty(K, dtype=np.int64)
+    distance = np.empty(K + 1)
+    previous = np.empty(K + 1, dtype=np.int64)
     groups = np.empty(K, dtype=np.int64)
     targets = np.empty(K, dtype=np.int64)
+    met = False
     for _ in range(N * K + 1):  # far more than needed: a guard against rounding that goes round in circles
         over, under = -1, -1
         for k in range(K):
@@ -48,27 +53,22 @@ def balanced_assignment(costs, lower, upper, stop):
                 over = k
             if size[k] < lower[k]:
                 under = k
-        if over < 0 and under < 0:
-            return label, True, _prices(step, size, lower, upper)
-        if stop[0]:
+        met = over < 0 and under < 0
+        if met or stop[0]:
             break
-        distance[:] = np.inf
-        previous[:] = -1
-        if over >= 0:
-            distance[over] = 0.0
-        else:
-            for k in range(K):
-                if size[k] > lower[k]:
-                    distance[k] = 0.0
-        _shortest(step, distance, previous)
+        for k in range(K):
+            free = k == over if over >= 0 else size[k] > lower[k]
+            distance[k] = 0.0 if free else np.inf
+            previous[k] = -1
+        _shortest(K, step, distance, previous)
         end = under
         if over >= 0:
             end = -1
             for k in range(K):
                 if k != over and size[k] < upper[k] and (end < 0 or distance[k] < distance[end]):
                     end = k
-        if end < 0 or not np.isfinite(distance[end]):
-            return label, False, np.zeros(K)
+        if end < 0 or not distance[end] < np.inf:
+            break
         count = 0
         k = end
         while previous[k] >= 0 and count < K:
@@ -78,38 +78,34 @@ def balanced_assignment(costs, lower, upper, stop):
             k = previous[k]
         for i in range(count):
             g = groups[i]
-            size[label[g]] -= 1
-            size[targets[i]] += 1
-            origin = label[g]
-            label[g] = targets[i]
-            _scan(costs, label, best, width, g // width, origin)
-            _scan(costs, label, best, width, g // width, targets[i])
-            _top(costs, best, step, carrier, origin)
-            _top(costs, best, step, carrier, targets[i])
-    return label, False, np.zeros(K)
-
-
-@njit(nogil=True)
-def _prices(step, size, lower, upper):
-    """Shortest distances among the components and an outside that takes and gives for free."""
-    K = size.shape[0]
-    graph = np.full((K + 1, K + 1), np.inf)
-    graph[:K, :K] = step
-    for k in range(K):
-        if size[k] < upper[k]:
-            graph[k, K] = 0.0
-        if size[k] > lower[k]:
-            graph[K, k] = 0.0
-    distance = np.zeros(K + 1)
-    _shortest(graph, distance, np.empty(K + 1, dtype=np.int64))
-    return distance[:K] - distance[K]
+            origin, target = label[g], targets[i]
+            label[g] = target
+            size[origin] -= 1
+            size[target] += 1
+            for k in (origin, target):
+                _scan(costs, label, best, width, g // width, k)
+                _top(costs, best, step, carrier, k)
+    price = np.zeros(K)
+    if met:
+        # Shortest distances among the components and an outside that takes and gives for free.
+        for k in range(K + 1):
+            distance[k] = 0.0
+        step[K, K] = np.inf
+        for k in range(K):
+            step[k, K] = 0.0 if size[k] < upper[k] else np.inf
+            step[K, k] = 0.0 if size[k] > lower[k] else np.inf
+        _shortest(K + 1, step, distance, previous)
+        for k in range(K):
+            price[k] = distance[k] - distance[K]
+    return label, met, price
 
 
 @njit(nogil=True)
 def _scan(costs, label, best, width, b, k):
     """In block b, the group of component k that is cheapest to send to every other component."""
     N, K = costs.shape
-    best[k, :, b] = -1
+    for other in range(K):
+        best[k, other, b] = -1
     for g in range(b * width, min(N, (b + 1) * width)):
         if label[g] == k:
             for other in range(K):
@@ -121,7 +117,7 @@ def _scan(costs, label, best, width, b, k):
 @njit(nogil=True)
 def _top(costs, best, step, carrier, k):
     """The cheapest transfers out of component k."""
-    for other in range(step.shape[0]):
+    for other in range(carrier.shape[0]):
         step[k, other] = np.inf
         carrier[k, other] = -1
         if other == k:
@@ -134,19 +130,19 @@ def _top(costs, best, step, carrier, k):
 
 
 @njit(nogil=True)
-def _shortest(step, distance, previous):
+def _shortest(K, step, distance, previous):
     """Bellman and Ford; steps may be negative, cycles only by rounding, which the tolerance keeps out."""
-    K = distance.shape[0]
     for _ in range(K):
         changed = False
         for k in range(K):
-            if not np.isfinite(distance[k]):
+            here = distance[k]
+            if here == np.inf:
                 continue
             for other in range(K):
-                through = distance[k] + step[k, other]
+                through = here + step[k, other]
                 if through < distance[other] - 1e-12 * (1.0 + abs(through)):
                     distance[other] = through
                     previous[other] = k
                     changed = True
         if not changed:
-            return
+            break

@@ -10,6 +10,8 @@ the sums behind them; a bound is lowered by ``(2 N + 64) eps`` times the sum of 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from certmix.kernels.compiled import njit
@@ -21,11 +23,25 @@ from certmix.kernels.contraction import (
     drop_dominated,
     order_components,
 )
-from certmix.kernels.propagation import propagate_rest, single
+from certmix.kernels.propagation import propagate_rest
 from certmix.kernels.settled import Rest, settle, sorted_rest
-from certmix.kernels.splitting import SPLIT_GROUP, where_to_split
+from certmix.kernels.splitting import (
+    ALPHA,
+    BETA,
+    FAVOURITE,
+    FLOOR,
+    RIVAL,
+    THETA,
+    VALUE,
+    WEIGHT,
+    where_to_split,
+)
 
 OPEN, CLOSED, DECIDED = 0, 1, 2
+# How often a node is contracted and bounded at most.
+TURNS = 8
+# A node is worth another turn when what is left of it (groups and widths) has shrunk to less than this part.
+SHRUNK = 0.95
 
 
 @njit()
@@ -61,47 +77,62 @@ def _quadratic(weight, total, lo, hi):
     return 0.5 * weight * x * x - total * x, x
 
 
-@njit()
-def bound_node(lo, hi, a, b, mask, cutoff, arrays, rest, centre, share):
-    """Bound a node, tighten its boxes and candidate sets against the cutoff, and say where the bound loses most.
+class Minorant(NamedTuple):
+    """The function below a node's cost that is minimised, as :func:`minimise` leaves it for the functions after it."""
 
-    Every decided group must be settled. Returns ``(bound, split kind, component, coordinate or group, split value)``;
-    ``centre`` receives the minimiser.
+    component: np.ndarray  # (5, K): ALPHA, BETA, WEIGHT, VALUE, SIZE
+    total: np.ndarray  # (K, d) linear term of the quadratic
+    chosen: (
+        np.ndarray
+    )  # (3, N) int: FAVOURITE and RIVAL of the groups that are left, in their order; LABEL by group
+    mixed: np.ndarray  # (3, N): THETA and FLOOR of the groups that are left, in their order; MARGIN by group
+    share: np.ndarray  # (K, d) of the loss that comes from the width of a box
+
+
+@njit()
+def new_minorant(N, K, d):
+    """Room for one."""
+    chosen = np.empty((3, N), dtype=np.int64)
+    return Minorant(np.empty((5, K)), np.empty((K, d)), chosen, np.empty((3, N)), np.empty((K, d)))
+
+
+@njit()
+def minimise(lo, hi, a, b, mask, arrays, rest, centre, minorant):
+    """Minimise a node's minorant. Every decided group must be settled.
+
+    Returns the bound and how much it was lowered for rounding; ``centre`` receives the minimiser.
     """
     K, d = lo.shape
-    N = mask.shape[0]
-    alpha = np.empty(K)
-    beta = np.empty(K)
-    weight = np.zeros(K)
-    total = np.zeros((K, d))
-    value = np.zeros(K)
+    points, system, scatter, gamma = arrays.points, arrays.system, arrays.scatter, arrays.gamma
+    component, total, chosen, mixed = minorant.component, minorant.total, minorant.chosen, minorant.mixed
+    groups = rest.groups
     constant = 0.0
     magnitude = 0.0
     for k in range(K):
-        alpha[k], beta[k] = chord(arrays.entropy[k], arrays.concave[k], a[k], b[k])
-        if alpha[k] == np.inf:  # the component can have none of these sizes
-            return np.inf, SPLIT_GROUP, 0, -1, 0.0
-        constant += alpha[k]
-        magnitude += abs(alpha[k]) + abs(beta[k]) * b[k]
+        alpha, beta = chord(arrays.entropy[k], arrays.concave[k], a[k], b[k])
+        if alpha == np.inf:  # the component can have none of these sizes
+            return np.inf, 0.0
+        component[ALPHA, k] = alpha
+        component[BETA, k] = beta
+        constant += alpha
+        magnitude += abs(alpha) + abs(beta) * b[k]
         for j in range(d):
-            total[k, j] = arrays.gamma[k, j] * arrays.prior_mean[k, j]
-            half = 0.5 * arrays.gamma[k, j] * arrays.prior_mean[k, j] ** 2
+            total[k, j] = gamma[k, j] * arrays.prior_mean[k, j]
+            half = 0.5 * gamma[k, j] * arrays.prior_mean[k, j] ** 2
             constant += half
             magnitude += half
     for k in range(K):
-        weight[k] = rest.weight[k]
+        w = rest.weight[k]
+        component[WEIGHT, k] = w
+        component[VALUE, k] = 0.0
         for j in range(d):
             total[k, j] += rest.points[k, j]
-        constant += rest.cost[k] + rest.weight[k] * beta[k]
-        magnitude += rest.cost[k] + abs(rest.weight[k] * beta[k])
-    n_open = rest.left[0]
-    opened = rest.groups[:n_open].copy()
-    favourite = np.empty(n_open, dtype=np.int64)
-    rival = np.empty(n_open, dtype=np.int64)
-    theta = np.empty(n_open)
-    floor = np.empty(n_open)
-    for u in range(n_open):
-        g = opened[u]
+        linear = w * component[BETA, k]
+        constant += rest.cost[k] + linear
+        magnitude += rest.cost[k] + abs(linear)
+    for u in range(rest.left[0]):
+        g = groups[u]
+        mine = mask[g]
         w = arrays.weight[g]
         best = -1
         second = -1
@@ -109,11 +140,11 @@ def bound_node(lo, hi, a, b, mask, cutoff, arrays, rest, centre, share):
         next_low = np.inf
         high = np.inf
         for k in range(K):
-            if not mask[g] & (np.int64(1) << k):
+            if not mine & (np.int64(1) << k):
                 continue
-            c = arrays.system[k]
-            near, far = box_distances(arrays.points[c, g], lo[k], hi[k])
-            base = w * beta[k] + arrays.scatter[c, g]
+            c = system[k]
+            near, far = box_distances(points, c, g, lo, hi, k)
+            base = w * component[BETA, k] + scatter[c, g]
             cost = 0.5 * w * near + base
             if cost < low:
                 next_low = low
@@ -127,190 +158,104 @@ def bound_node(lo, hi, a, b, mask, cutoff, arrays, rest, centre, share):
         t = 1.0
         if high > next_low:
             t = max(0.0, (next_low - low) / (high - low)) * (1.0 - SLACK)
-        favourite[u] = best
-        rival[u] = second
-        theta[u] = t
-        floor[u] = low
-        c = arrays.system[best]
+        chosen[FAVOURITE, u] = best
+        chosen[RIVAL, u] = second
+        mixed[THETA, u] = t
+        mixed[FLOOR, u] = low
+        c = system[best]
         square = 0.0
         for j in range(d):
-            x = arrays.points[c, g, j]
+            x = points[c, g, j]
             total[best, j] += t * w * x
             square += x * x
-        weight[best] += t * w
-        part = t * (0.5 * w * square + w * beta[best] + arrays.scatter[c, g]) + (1.0 - t) * low
-        constant += part
-        magnitude += t * (0.5 * w * square + abs(w * beta[best]) + arrays.scatter[c, g]) + (1.0 - t) * abs(
-            low
-        )
+        component[WEIGHT, best] += t * w
+        linear = w * component[BETA, best]
+        constant += t * (0.5 * w * square + linear + scatter[c, g]) + (1.0 - t) * low
+        magnitude += t * (0.5 * w * square + abs(linear) + scatter[c, g]) + (1.0 - t) * abs(low)
     for k in range(K):
         for j in range(d):
-            found, x = _quadratic(weight[k] + arrays.gamma[k, j], total[k, j], lo[k, j], hi[k, j])
-            value[k] += found
+            found, x = _quadratic(component[WEIGHT, k] + gamma[k, j], total[k, j], lo[k, j], hi[k, j])
+            component[VALUE, k] += found
             magnitude += abs(found)
             centre[k, j] = x
-    error = (2.0 * N + 64.0) * EPS * magnitude
+    error = (2.0 * mask.shape[0] + 64.0) * EPS * magnitude
     bound = constant - error
     for k in range(K):
-        bound += value[k]
-    gap = cutoff - bound
-    if not gap > 0:
-        return bound, OPEN, 0, 0, 0.0
-    # Boxes: moving one coordinate of one mean away from the minimiser costs weight/2 times the squared distance.
-    if np.isfinite(gap):
-        for k in range(K):
-            for j in range(d):
-                full = weight[k] + arrays.gamma[k, j]
-                if full <= 0:
-                    continue
-                bar = total[k, j] / full
-                reach = np.sqrt(2.0 * gap / full + (centre[k, j] - bar) ** 2) * (1.0 + 1e-9)
-                reach += 4.0 * (N + 16) * EPS * arrays.largest
-                lo[k, j] = max(lo[k, j], bar - reach)
-                hi[k, j] = min(hi[k, j], bar + reach)
-        _fix_by_cost(
-            bound,
-            error,
-            cutoff,
-            lo,
-            hi,
-            mask,
-            arrays,
-            weight,
-            total,
-            value,
-            beta,
-            opened,
-            favourite,
-            theta,
-            floor,
-        )
-    return where_to_split(
-        bound,
-        cutoff,
-        lo,
-        hi,
-        a,
-        b,
-        mask,
-        arrays,
-        rest,
-        centre,
-        beta,
-        alpha,
-        opened,
-        favourite,
-        rival,
-        theta,
-        floor,
-        share,
-    )
+        bound += component[VALUE, k]
+    return bound, error
 
 
 @njit()
-def _fix_by_cost(
-    bound, error, cutoff, lo, hi, mask, arrays, weight, total, value, beta, opened, favourite, theta, floor
-):
-    """Drop k from g's candidates when forcing g into k lifts the bound to the cutoff. Valid under every constraint."""
+def tighten(bound, error, cutoff, lo, hi, mask, arrays, rest, centre, minorant):
+    """Narrow boxes and candidate sets to where the minorant stays below the cutoff. Valid under every constraint."""
     K, d = lo.shape
-    for u in range(opened.shape[0]):
-        g = opened[u]
-        f = favourite[u]
-        t = theta[u]
+    points, system, scatter, gamma = arrays.points, arrays.system, arrays.scatter, arrays.gamma
+    component, total = minorant.component, minorant.total
+    # Moving one coordinate of one mean away from the minimiser costs weight/2 times the squared distance.
+    gap = cutoff - bound
+    for k in range(K):
+        for j in range(d):
+            full = component[WEIGHT, k] + gamma[k, j]
+            if full <= 0:
+                continue
+            bar = total[k, j] / full
+            reach = np.sqrt(2.0 * gap / full + (centre[k, j] - bar) ** 2) * (1.0 + 1e-9)
+            reach += 4.0 * (mask.shape[0] + 16) * EPS * arrays.largest
+            lo[k, j] = max(lo[k, j], bar - reach)
+            hi[k, j] = min(hi[k, j], bar + reach)
+    # Drop k from g's candidates when forcing g into k lifts the bound to the cutoff.
+    for u in range(rest.left[0]):
+        g = rest.groups[u]
+        f = minorant.chosen[FAVOURITE, u]
+        t = minorant.mixed[THETA, u]
         w = arrays.weight[g]
-        c = arrays.system[f]
+        c = system[f]
         without = 0.0
         square = 0.0
         for j in range(d):
-            x = arrays.points[c, g, j]
+            x = points[c, g, j]
             square += x * x
-            without += _quadratic(
-                max(weight[f] - t * w, 0.0) + arrays.gamma[f, j], total[f, j] - t * w * x, lo[f, j], hi[f, j]
-            )[0]
-        part = t * (0.5 * w * square + w * beta[f] + arrays.scatter[c, g]) + (1.0 - t) * floor[u]
-        rest = bound - value[f] + without - part
+            weight = max(component[WEIGHT, f] - t * w, 0.0) + gamma[f, j]
+            without += _quadratic(weight, total[f, j] - t * w * x, lo[f, j], hi[f, j])[0]
+        part = t * (0.5 * w * square + w * component[BETA, f] + scatter[c, g])
+        part += (1.0 - t) * minorant.mixed[FLOOR, u]
+        others = bound - component[VALUE, f] + without - part
         for k in range(K):
             bit = np.int64(1) << k
-            if not mask[g] & bit or mask[g] == bit:
+            mine = mask[g]
+            if not mine & bit or mine == bit:
                 continue
-            e = arrays.system[k]
+            c = system[k]
             forced = 0.0
             square = 0.0
             share = t if k == f else 0.0
             for j in range(d):
-                x = arrays.points[e, g, j]
+                x = points[c, g, j]
                 square += x * x
-                forced += _quadratic(
-                    max(weight[k] - share * w, 0.0) + w + arrays.gamma[k, j],
-                    total[k, j] + (1.0 - share) * w * x,
-                    lo[k, j],
-                    hi[k, j],
-                )[0]
-            if k == f:
-                lifted = rest - without + forced
-            else:
-                lifted = rest - value[k] + forced
-            lifted += 0.5 * w * square + w * beta[k] + arrays.scatter[e, g]
+                weight = max(component[WEIGHT, k] - share * w, 0.0) + w + gamma[k, j]
+                forced += _quadratic(weight, total[k, j] + (1.0 - share) * w * x, lo[k, j], hi[k, j])[0]
+            lifted = others - (without if k == f else component[VALUE, k]) + forced
+            lifted += 0.5 * w * square + w * component[BETA, k] + scatter[c, g]
             if lifted - error - SLACK * (1.0 + abs(lifted)) >= cutoff:
-                mask[g] &= ~bit
+                mask[g] = mine & ~bit
 
 
 @njit()
-def _width(lo, hi, a, b, mask):
-    total = 0.0
+def _remaining(lo, hi, mask, rest):
+    """How many groups are undecided (-1: one has no candidates, or a box is empty), and the widths of all boxes."""
+    undecided = 0
+    empty = False
+    for u in range(rest.left[0]):
+        mine = mask[rest.groups[u]]
+        empty = empty or mine == 0
+        if mine & (mine - 1):
+            undecided += 1
+    width = 0.0
     for k in range(lo.shape[0]):
         for j in range(lo.shape[1]):
-            total += hi[k, j] - lo[k, j]
-    return total
-
-
-@njit()
-def explore_node(lo, hi, a, b, mask, cutoff, arrays, rest, centre, share):
-    """Contract and bound one node in place until it stops shrinking.
-
-    Returns ``(state, bound, split kind, component, index, value)``.
-    """
-    n = arrays.entropy.shape[1] - 1
-    bound = -np.inf
-    kind, which, index, at = SPLIT_GROUP, 0, -1, 0.0
-    previous = np.inf
-    ordered = np.empty((0, 0, 0), dtype=np.int64)
-    for turn in range(8):
-        if not propagate_rest(mask, a, b, n, arrays, rest.groups, rest.left[0], rest.weight):
-            return CLOSED, np.inf, kind, which, index, at
-        settle(mask, arrays, rest)
-        if turn == 0:
-            ordered = sorted_rest(mask, arrays, rest)
-        if not contract_means(lo, hi, a, b, mask, arrays, rest, ordered):
-            return CLOSED, np.inf, kind, which, index, at
-        if not order_components(lo, hi, b, arrays):
-            return CLOSED, np.inf, kind, which, index, at
-        drop_dominated(lo, hi, a, b, mask, arrays, rest)
-        if not propagate_rest(mask, a, b, n, arrays, rest.groups, rest.left[0], rest.weight):
-            return CLOSED, np.inf, kind, which, index, at
-        settle(mask, arrays, rest)
-        found, kind, which, index, at = bound_node(lo, hi, a, b, mask, cutoff, arrays, rest, centre, share)
-        bound = max(bound, found)
-        if bound >= cutoff:
-            return CLOSED, bound, kind, which, index, at
-        open_groups = 0
-        for u in range(rest.left[0]):
-            g = rest.groups[u]
-            if mask[g] == 0:
-                return CLOSED, np.inf, kind, which, index, at
-            if not single(mask[g]):
-                open_groups += 1
-        if open_groups == 0:
-            return DECIDED, bound, kind, which, index, at
-        for k in range(lo.shape[0]):
-            for j in range(lo.shape[1]):
-                if lo[k, j] > hi[k, j]:
-                    return CLOSED, np.inf, kind, which, index, at
-        size = _width(lo, hi, a, b, mask) + open_groups
-        if size > 0.95 * previous:
-            break
-        previous = size
-    return OPEN, bound, kind, which, index, at
+            width += hi[k, j] - lo[k, j]
+            empty = empty or (undecided > 0 and lo[k, j] > hi[k, j])
+    return -1 if empty else undecided, width
 
 
 @njit(nogil=True)
@@ -338,25 +283,69 @@ def explore_batch(
     at,
     centre,
 ):
-    """Explore nodes ``first .. last - 1`` of a batch; every output is written in the node's own row.
+    """Contract and bound nodes ``first .. last - 1`` of a batch, each in place until it stops shrinking.
 
     ``groups[start[i] : start[i] + left[i]]`` are the groups that are left in node i; ``weight``, ``points`` and
-    ``cost`` are its sums over the others. Holds no interpreter lock, so several threads can work on one batch.
+    ``cost`` are its sums over the others. Every output is written in the node's own row: OPEN, CLOSED or DECIDED, the
+    bound, the minimiser and where to split. Holds no interpreter lock, so several threads can work on one batch.
+
+    All steps are called from here, not from each other: a function is compiled again with each that calls it.
     """
-    K, d = lo.shape[1], lo.shape[2]
-    share = np.empty((K, d + 1))
+    n = arrays.entropy.shape[1] - 1
+    minorant = new_minorant(mask.shape[1], lo.shape[1], lo.shape[2])
     for i in range(first, last):
-        if arrays.stop[0]:
-            state[i] = OPEN
-            continue
-        mine = groups[start[i] : start[i] + left[i]]
-        rest = Rest(mine, left[i : i + 1], weight[i], points[i], cost[i])
-        s, f, t, w, x, v = explore_node(
-            lo[i], hi[i], a[i], b[i], mask[i], cutoff, arrays, rest, centre[i], share
-        )
-        state[i] = s
-        bound[i] = max(bound[i], f)
-        kind[i] = t
-        which[i] = w
-        index[i] = x
-        at[i] = v
+        node_lo, node_hi, node_a, node_b, node_mask, minimiser = lo[i], hi[i], a[i], b[i], mask[i], centre[i]
+        rest = Rest(groups[start[i] : start[i] + left[i]], left[i : i + 1], weight[i], points[i], cost[i])
+        ordered = np.empty((0, 0, 0), dtype=np.int64)
+        state[i] = OPEN
+        previous = np.inf
+        for turn in range(TURNS):
+            if arrays.stop[0]:
+                break
+            alive = propagate_rest(
+                node_mask, node_a, node_b, n, arrays, rest.groups, rest.left[0], rest.weight
+            )
+            if alive:
+                settle(node_mask, arrays, rest)
+                if turn == 0:
+                    ordered = sorted_rest(node_mask, arrays, rest)
+                alive = contract_means(node_lo, node_hi, node_a, node_b, node_mask, arrays, rest, ordered)
+                alive = alive and order_components(node_lo, node_hi, node_b, arrays)
+            if alive:
+                drop_dominated(node_lo, node_hi, node_a, node_b, node_mask, arrays, rest)
+                alive = propagate_rest(
+                    node_mask, node_a, node_b, n, arrays, rest.groups, rest.left[0], rest.weight
+                )
+            found, error = np.inf, 0.0
+            if alive:
+                settle(node_mask, arrays, rest)
+                found, error = minimise(
+                    node_lo, node_hi, node_a, node_b, node_mask, arrays, rest, minimiser, minorant
+                )
+            bound[i] = max(bound[i], found)
+            if found >= cutoff:
+                state[i] = CLOSED
+                break
+            if np.isfinite(cutoff - found):
+                tighten(found, error, cutoff, node_lo, node_hi, node_mask, arrays, rest, minimiser, minorant)
+            kind[i], which[i], index[i], at[i] = where_to_split(
+                found,
+                cutoff,
+                node_lo,
+                node_hi,
+                node_a,
+                node_b,
+                node_mask,
+                arrays,
+                rest,
+                minimiser,
+                minorant,
+            )
+            undecided, width = _remaining(node_lo, node_hi, node_mask, rest)
+            if undecided < 0:
+                state[i], bound[i] = CLOSED, np.inf
+            elif undecided == 0:
+                state[i] = DECIDED
+            if undecided <= 0 or width + undecided > SHRUNK * previous:
+                break
+            previous = width + undecided

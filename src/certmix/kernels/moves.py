@@ -154,7 +154,7 @@ def reassign(model, state, mean, price):
     return changed
 
 
-@njit(nogil=True)
+@njit(inline="always")
 def lloyd(model, state, mean, price, passes):
     """Classification EM from the state's labels; returns the number of passes used."""
     for step in range(passes):

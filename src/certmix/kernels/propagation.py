@@ -31,68 +31,76 @@ def propagate_rest(mask, a, b, n, arrays, groups, left, settled):
     ``settled[k]`` is the weight of those in component k.
     """
     K = a.shape[0]
+    weight, implications = arrays.weight, arrays.implications
+    conflict_start, conflict_with = arrays.conflict_start, arrays.conflict_with
+    count_start, count_group, count_coefficient = (
+        arrays.count_start,
+        arrays.count_group,
+        arrays.count_coefficient,
+    )
+    count_component, count_low, count_high = arrays.count_component, arrays.count_low, arrays.count_high
     sure = np.empty(K)
     possible = np.empty(K)
+    alive = True  # what follows a contradiction does no harm; leaving at once would be much more to compile
     changed = True
-    while changed:
+    while changed and alive:
         changed = False
         for u in range(left):
             g = groups[u]
-            if mask[g] == 0:
-                return False
-            if not single(mask[g]):
+            mine = mask[g]
+            alive = alive and mine != 0
+            if mine & (mine - 1):  # undecided
                 continue
-            for p in range(arrays.conflict_start[g], arrays.conflict_start[g + 1]):
-                other = arrays.conflict_with[p]
-                if mask[other] & mask[g]:
-                    mask[other] &= ~mask[g]
+            for p in range(conflict_start[g], conflict_start[g + 1]):
+                other = conflict_with[p]
+                theirs = mask[other]
+                if theirs & mine:
+                    mask[other] = theirs & ~mine
                     changed = True
-                    if mask[other] == 0:
-                        return False
-        for q in range(arrays.implications.shape[0]):
-            g = arrays.implications[q, 0]
-            then = arrays.implications[q, 1]
-            k = arrays.implications[q, 2]
+                    alive = alive and theirs != mine
+        for q in range(implications.shape[0]):
+            g, then, k = implications[q, 0], implications[q, 1], implications[q, 2]
+            mine, theirs = mask[g], mask[then]
             if k < 0:
-                narrowed = mask[g] & mask[then]
-                if narrowed != mask[g]:
+                narrowed = mine & theirs
+                alive = alive and narrowed != 0
+                if narrowed != mine:
                     mask[g] = narrowed
                     changed = True
-                if narrowed == 0:
-                    return False
-                if single(narrowed) and mask[then] != narrowed:
+                if not narrowed & (narrowed - 1) and theirs != narrowed:
                     mask[then] = narrowed
                     changed = True
             else:
                 bit = np.int64(1) << k
-                if mask[g] & bit and not mask[then] & bit:
-                    mask[g] &= ~bit
+                if mine & bit and not theirs & bit:
+                    mine &= ~bit
+                    alive = alive and mine != 0
+                    mask[g] = mine
                     changed = True
-                    if mask[g] == 0:
-                        return False
-                if mask[g] == bit and mask[then] != bit:
+                if mine == bit and theirs != bit:
                     mask[then] = bit
                     changed = True
-        for r in range(arrays.count_low.shape[0]):
-            bit = np.int64(1) << arrays.count_component[r]
+        for r in range(count_low.shape[0]):
+            bit = np.int64(1) << count_component[r]
+            low, high = count_low[r], count_high[r]
             have = 0.0
             can = 0.0
-            for p in range(arrays.count_start[r], arrays.count_start[r + 1]):
-                m = mask[arrays.count_group[p]]
-                if m & bit:
-                    can += arrays.count_coefficient[p]
-                    if m == bit:
-                        have += arrays.count_coefficient[p]
-            if have > arrays.count_high[r] or can < arrays.count_low[r]:
-                return False
-            for p in range(arrays.count_start[r], arrays.count_start[r + 1]):
-                g = arrays.count_group[p]
-                if not mask[g] & bit or mask[g] == bit:
+            for p in range(count_start[r], count_start[r + 1]):
+                mine = mask[count_group[p]]
+                if mine & bit:
+                    can += count_coefficient[p]
+                    if mine == bit:
+                        have += count_coefficient[p]
+            alive = alive and not (have > high or can < low)
+            for p in range(count_start[r], count_start[r + 1]):
+                g = count_group[p]
+                mine = mask[g]
+                if not mine & bit or mine == bit:
                     continue
-                if have + arrays.count_coefficient[p] > arrays.count_high[r]:
-                    mask[g] &= ~bit
+                if have + count_coefficient[p] > high:
+                    mask[g] = mine & ~bit
                     changed = True
-                elif can - arrays.count_coefficient[p] < arrays.count_low[r]:
+                elif can - count_coefficient[p] < low:
                     mask[g] = bit
                     changed = True
         if changed:
@@ -102,23 +110,23 @@ def propagate_rest(mask, a, b, n, arrays, groups, left, settled):
             possible[k] = settled[k]
         for u in range(left):
             g = groups[u]
+            mine = mask[g]
+            w = weight[g]
             for k in range(K):
                 bit = np.int64(1) << k
-                if mask[g] & bit:
-                    possible[k] += arrays.weight[g]
-                    if mask[g] == bit:
-                        sure[k] += arrays.weight[g]
+                if mine & bit:
+                    possible[k] += w
+                    if mine == bit:
+                        sure[k] += w
         total_a = 0.0
         total_b = 0.0
         for k in range(K):
             a[k] = max(a[k], sure[k])
             b[k] = min(b[k], possible[k])
-            if a[k] > b[k]:
-                return False
+            alive = alive and not a[k] > b[k]
             total_a += a[k]
             total_b += b[k]
-        if total_a > n or total_b < n:
-            return False
+        alive = alive and not (total_a > n or total_b < n)
         for k in range(K):
             low = n - (total_b - b[k])
             high = n - (total_a - a[k])
@@ -128,27 +136,21 @@ def propagate_rest(mask, a, b, n, arrays, groups, left, settled):
             if high < b[k]:
                 total_b -= b[k] - high
                 b[k] = high
-            if a[k] > b[k]:
-                return False
+            alive = alive and not a[k] > b[k]
         for k in range(K):
             bit = np.int64(1) << k
             slack_up = b[k] - sure[k]
             slack_down = possible[k] - a[k]
-            largest = 0.0
             for u in range(left):
                 g = groups[u]
-                if mask[g] & bit and mask[g] != bit:
-                    largest = max(largest, arrays.weight[g])
-            if largest <= slack_up and largest <= slack_down:
-                continue
-            for u in range(left):
-                g = groups[u]
-                if not mask[g] & bit or mask[g] == bit:
+                mine = mask[g]
+                if not mine & bit or mine == bit:
                     continue
-                if arrays.weight[g] > slack_up:
-                    mask[g] &= ~bit
+                w = weight[g]
+                if w > slack_up:
+                    mask[g] = mine & ~bit
                     changed = True
-                elif arrays.weight[g] > slack_down:
+                elif w > slack_down:
                     mask[g] = bit
                     changed = True
-    return True
+    return alive

@@ -17,6 +17,9 @@ _S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(
 SAME = 1e-10
 # Largest N (K - 1) for which every pair of moves is tried.
 PAIR_LIMIT = 64
+# Where a restart begins: not at all (it goes on), at labels, or at seeds: spread by k-means++ or drawn uniformly, for
+# sizes that are even or not.
+GO_ON, AT_LABELS, SPREAD_EVENLY, UNIFORM_EVENLY, SPREAD_UNEVENLY = -1, 0, 1, 2, 3
 
 
 @njit(nogil=True)
@@ -39,17 +42,18 @@ def below(rng, count):
 @njit(nogil=True)
 def draw(rng, mass):
     """A position with probability proportional to its mass; -1 when there is none."""
-    total = mass.sum()
-    if not total > 0:
-        return -1
-    left = uniform(rng) * total
-    last = -1
+    total = 0.0
     for i in range(mass.shape[0]):
-        if mass[i] > 0:
-            last = i
-            left -= mass[i]
-            if left < 0:
-                break
+        total += mass[i]
+    last = -1
+    if total > 0:
+        left = uniform(rng) * total
+        for i in range(mass.shape[0]):
+            if mass[i] > 0:
+                last = i
+                left -= mass[i]
+                if left < 0:
+                    break
     return last
 
 
@@ -125,11 +129,12 @@ def seed_prices(model, rng, even, price):
     K = price.shape[0]
     n = model.entropy.shape[1] - 1
     share = np.empty(K)
+    total = 0.0
     for k in range(K):
         share[k] = 1.0 if even else -np.log(1.0 - uniform(rng))
-    share /= share.sum()
+        total += share[k]
     for k in range(K):
-        price[k] = slope(model, k, max(1, int(n * share[k])))
+        price[k] = slope(model, k, max(1, int(n * (share[k] / total))))
 
 
 @njit(nogil=True)
@@ -230,16 +235,14 @@ def blocked(model, state, k, other):
     )
 
 
-@njit(nogil=True)
-def settle(model, state, mean, price, deep, limit):
+@njit(inline="always")
+def settle(model, state, mean, price, size, centre, deep, limit):
     """From labels to a local optimum: classification EM, single moves, chains, swaps. Returns the cost.
 
-    ``deep`` tries swaps between all components and, on small instances, every pair of moves.
+    ``deep`` tries swaps between all components and, on small instances, every pair of moves. ``size`` and ``centre``
+    are room to work in.
     """
-    K, d = mean.shape
-    N = model.weight.shape[0]
-    size = np.empty(K, dtype=np.int64)
-    centre = np.empty((K, d))
+    K = mean.shape[0]
     lloyd(model, state, mean, price, 100)
     for _ in range(100):
         if model.stop[0]:
@@ -254,67 +257,81 @@ def settle(model, state, mean, price, deep, limit):
                 for other in range(k):
                     if (deep or blocked(model, state, k, other)) and not model.stop[0]:
                         moves += swaps(model, state, mean, price, size, centre, k, other, limit)
-        if moves == 0 and deep and N * (K - 1) <= PAIR_LIMIT:
+        if moves == 0 and deep and model.weight.shape[0] * (K - 1) <= PAIR_LIMIT:
             moves += pairs(model, state, size, centre)
         if moves == 0:
             break
     return refresh(model, state)
 
 
-@njit(nogil=True)
-def explore(model, state, rng, mean, price, kind, patience, limit, trials, failures):
-    """One restart: a start, its local optimum, then perturbations until ``patience`` in a row fail.
-
-    ``state.label`` must satisfy every constraint. ``kind`` says where to start: 0 at those labels, 1
-    k-means++ with even sizes, 2 uniform seeds with even sizes, 3 k-means++ with random sizes, -1 nowhere:
-    to go on with an earlier call. At most ``trials`` perturbations are made in this call; ``failures[0]``
-    counts those in a row that brought nothing and is -1 when the restart has come to its end. Returns the
-    cost; the labels are in the state.
-    """
-    K, d = mean.shape
-    cost = refresh(model, state)
-    if kind >= 0:
-        if kind > 0:
-            seed_means(model, rng, kind != 2, mean)
-            seed_prices(model, rng, kind != 3, price)
-            # Twice: the last member of a component can leave only after others have joined.
-            reassign(model, state, mean, price)
-            reassign(model, state, mean, price)
-        cost = settle(model, state, mean, price, False, limit)
-        failures[0] = 0
-    kept = state.label.copy()
-    size = np.empty(K, dtype=np.int64)
-    centre = np.empty((K, d))
+@njit(inline="always")
+def perturb(model, state, rng, mean, price, size, centre, kept):
+    """Leave a local optimum, whose labels are in ``kept``, for labels that keep every constraint."""
     constrained = model.coupled
-    for k in range(K):
+    for k in range(size.shape[0]):
         constrained = constrained or model.limits[0, k] > 1
         constrained = constrained or model.limits[1, k] < model.entropy.shape[1] - 1
-    for _ in range(trials):
+    if constrained and uniform(rng) < 0.4:
+        shake(model, state, rng, size, centre)
+    else:
+        parameters(model, state.size, state.centre, mean, price)
+        if uniform(rng) >= 0.25 or not exchange(model, state, rng, mean, price, kept):
+            relocate(model, state, rng, mean, price)
+        accumulate(model, state.label, state.size, state.centre, state.tally)
+        assign_twice(model, state, mean, price)
+
+
+@njit()
+def assign_twice(model, state, mean, price):
+    """Two classification steps: the last member of a component can leave only after others have joined."""
+    for _ in range(2):
+        reassign(model, state, mean, price)
+
+
+@njit()
+def explore(model, state, rng, mean, price, start, patience, limit, trials, failures):
+    """One restart: a start, its local optimum, then perturbations until ``patience`` in a row fail.
+
+    The one way from Python into the local search, because every other would be compiled again. ``state.label`` must
+    satisfy every constraint. ``start`` says where to begin: at those labels, at seeds for the means
+    (``SPREAD_EVENLY``, ``UNIFORM_EVENLY``, ``SPREAD_UNEVENLY``), or nowhere (``GO_ON``): with perturbations, after an
+    earlier call. At most ``trials`` of them are made in this call; ``failures[0]`` counts those in a row that brought
+    nothing and is -1 when the restart has come to its end. Without any patience even the first descent is thorough.
+    Fewer than no trials: nothing but the seeds is made.
+
+    Returns the cost; the labels are in the state, with fresh statistics. Without a start and trials ``mean`` and
+    ``price`` are those of the labels.
+    """
+    K = mean.shape[0]
+    kept = np.empty_like(state.label)
+    size = np.empty_like(state.size)
+    centre = np.empty_like(mean)
+    cost = refresh(model, state)
+    if start >= SPREAD_EVENLY:
+        seed_means(model, rng, start != UNIFORM_EVENLY, mean)
+        seed_prices(model, rng, start != SPREAD_UNEVENLY, price)
+        if trials >= 0:
+            assign_twice(model, state, mean, price)
+    else:
+        parameters(model, state.size, state.centre, mean, price)
+    copy_labels(state.label, kept)
+    for trial in range(1 if start == GO_ON else 0, trials + 1):
         deep = failures[0] >= patience  # one thorough look at the end; what it finds is worth another round
-        if K == 1 or model.stop[0]:
-            failures[0] = -1
-            break
-        if not deep:
-            if constrained and uniform(rng) < 0.4:
-                shake(model, state, rng, size, centre)
-            else:
-                parameters(model, state.size, state.centre, mean, price)
-                if uniform(rng) >= 0.25 or not exchange(model, state, rng, mean, price, kept):
-                    relocate(model, state, rng, mean, price)
-                accumulate(model, state.label, state.size, state.centre, state.tally)
-                reassign(model, state, mean, price)
-                reassign(model, state, mean, price)
-        found = settle(model, state, mean, price, deep, limit)
-        if found < cost - SAME * (1.0 + abs(cost)):
+        if trial > 0:
+            if K == 1 or model.stop[0]:
+                failures[0] = -1
+                break
+            if not deep:
+                perturb(model, state, rng, mean, price, size, centre, kept)
+        found = settle(model, state, mean, price, size, centre, deep, limit)
+        if trial == 0 or found < cost - SAME * (1.0 + abs(cost)):
             cost = found
             copy_labels(state.label, kept)
             failures[0] = 0
         else:
             copy_labels(kept, state.label)
             accumulate(model, state.label, state.size, state.centre, state.tally)
-            failures[0] += 1
+            failures[0] = -1 if deep else failures[0] + 1
             if deep:
-                failures[0] = -1
                 break
-    copy_labels(kept, state.label)
-    return refresh(model, state)
+    return cost

@@ -13,6 +13,7 @@ import numpy as np
 from certmix.kernels.arrays import Arrays
 from certmix.kernels.compiled import njit
 from certmix.kernels.propagation import single
+from certmix.kernels.sorting import sort_along
 
 
 class Rest(NamedTuple):
@@ -51,21 +52,21 @@ def component_of(mask):
 @njit()
 def settle(mask, arrays, rest):
     """Move the groups that have become decided into the sums."""
-    d = rest.points.shape[1]
+    points, groups, sums = arrays.points, rest.groups, rest.points
     left = 0
     for u in range(rest.left[0]):
-        g = rest.groups[u]
+        g = groups[u]
         if not single(mask[g]):
-            rest.groups[left] = g
+            groups[left] = g
             left += 1
             continue
         k = component_of(mask[g])
         c = arrays.system[k]
         w = arrays.weight[g]
         square = 0.0
-        for j in range(d):
-            x = arrays.points[c, g, j]
-            rest.points[k, j] += w * x
+        for j in range(sums.shape[1]):
+            x = points[c, g, j]
+            sums[k, j] += w * x
             square += x * x
         rest.weight[k] += w
         rest.cost[k] += 0.5 * w * square + arrays.scatter[c, g]
@@ -75,9 +76,12 @@ def settle(mask, arrays, rest):
 @njit()
 def sorted_rest(mask, arrays, rest):
     """(C, d, left): the groups that are left, sorted by every coordinate."""
-    C, N, d = arrays.points.shape
+    points = arrays.points
+    C, N, d = points.shape
     left = rest.left[0]
     order = np.empty((C, d, left), dtype=np.int64)
+    key = np.empty(left)
+    chosen = np.empty(left, dtype=np.int64)
     for c in range(C):
         for j in range(d):
             if 8 * left > N:  # picking them from the sorted groups is cheaper than sorting
@@ -88,10 +92,10 @@ def sorted_rest(mask, arrays, rest):
                         order[c, j, u] = g
                         u += 1
             else:
-                x = np.empty(left)
                 for u in range(left):
-                    x[u] = arrays.points[c, rest.groups[u], j]
-                by = np.argsort(x)
+                    chosen[u] = rest.groups[u]
+                    key[u] = points[c, chosen[u], j]
+                sort_along(key, chosen, left)
                 for u in range(left):
-                    order[c, j, u] = rest.groups[by[u]]
+                    order[c, j, u] = chosen[u]
     return order

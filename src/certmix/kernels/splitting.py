@@ -11,70 +11,75 @@ from certmix.kernels.settled import component_of
 SPLIT_MEAN, SPLIT_SIZE, SPLIT_GROUP = 0, 1, 2
 
 
+# What stands where in the arrays of a ``Minorant``: of a component, …
+ALPHA, BETA, WEIGHT, VALUE, SIZE = 0, 1, 2, 3, 4
+# … of the choices of a group (its component there, if it is undecided; a decided one has it in its mask), …
+FAVOURITE, RIVAL, LABEL = 0, 1, 2
+# … and of the numbers that go with them (by how much the label beats the next best).
+THETA, FLOOR, MARGIN = 0, 1, 2
+
+
 @njit()
-def where_to_split(
-    bound,
-    cutoff,
-    lo,
-    hi,
-    a,
-    b,
-    mask,
-    arrays,
-    rest,
-    centre,
-    beta,
-    alpha,
-    opened,
-    favourite,
-    rival,
-    theta,
-    floor,
-    share,
-):
+def where_to_split(bound, cutoff, lo, hi, a, b, mask, arrays, rest, centre, minorant):
     """The split with the largest share of (true cost - minorant) at the minimiser.
 
     When even the true cost at the minimiser stays below the cutoff, smaller boxes cannot close the node: the assignment
     there breaks a constraint (or the exact objective lies above the instance's cost), and a group has to be split.
+
+    Returns ``(kind, component, coordinate or group, value)``.
     """
     K, d = lo.shape
-    N = mask.shape[0]
+    points, system = arrays.points, arrays.system
+    component, chosen, mixed, share = minorant.component, minorant.chosen, minorant.mixed, minorant.share
+    groups, left = rest.groups, rest.left[0]
     for k in range(K):
-        for j in range(d + 1):
+        component[SIZE, k] = rest.weight[k]
+        for j in range(d):
             share[k, j] = 0.0
-    sizes = rest.weight.copy()
-    label = np.empty(N, dtype=np.int64)  # both are written, and read, for the groups in ``opened`` only
-    margin = np.empty(N)
-    for u in range(opened.shape[0]):
-        g = opened[u]
-        label[g] = -1
-        margin[g] = np.inf
+    for u in range(left):
+        g = groups[u]
+        chosen[LABEL, g] = -1
+        mixed[MARGIN, g] = np.inf
         if single(mask[g]):
-            label[g] = component_of(mask[g])
-            sizes[label[g]] += arrays.weight[g]
+            k = component_of(mask[g])
+            chosen[LABEL, g] = k
+            component[SIZE, k] += arrays.weight[g]
     worst_group = -1
     worst_loss = 0.0
     lost = 0.0
-    for u in range(opened.shape[0]):
-        g = opened[u]
-        if mask[g] == 0 or label[g] >= 0:
+    for u in range(left):
+        g = groups[u]
+        mine = mask[g]
+        if mine == 0 or chosen[LABEL, g] >= 0:
             continue
         w = arrays.weight[g]
+        f = chosen[FAVOURITE, u]
+        label = -1
         cost = np.inf
         following = np.inf
+        favourite = np.inf
         for k in range(K):
-            if mask[g] & (np.int64(1) << k):
-                here = _cost_at(g, k, centre, beta, arrays)
+            if mine & (np.int64(1) << k) or k == f:
+                c = system[k]
+                square = 0.0
+                for j in range(d):
+                    square += (points[c, g, j] - centre[k, j]) ** 2
+                here = w * (0.5 * square + component[BETA, k]) + arrays.scatter[c, g]
+                if k == f:
+                    favourite = here
+                if not mine & (np.int64(1) << k):
+                    continue
                 if here < cost:
                     following = cost
                     cost = here
-                    label[g] = k
+                    label = k
                 elif here < following:
                     following = here
-        margin[g] = following - cost
-        sizes[label[g]] += w
-        f = favourite[u]
-        loss = cost - (theta[u] * _cost_at(g, f, centre, beta, arrays) + (1.0 - theta[u]) * floor[u])
+        chosen[LABEL, g] = label
+        mixed[MARGIN, g] = following - cost
+        component[SIZE, label] += w
+        theta = mixed[THETA, u]
+        loss = cost - (theta * favourite + (1.0 - theta) * mixed[FLOOR, u])
         if loss <= 0:
             continue
         lost += loss
@@ -82,33 +87,35 @@ def where_to_split(
             worst_loss = loss
             worst_group = g
         spread = 0.0
-        for side in range(2):
-            k = f if side == 0 else rival[u]
-            c = arrays.system[k]
-            for j in range(d):
-                spread += variation(arrays.points[c, g, j], lo[k, j], hi[k, j])
-        if spread > 0:
+        for second_pass in range(2):
             for side in range(2):
-                k = f if side == 0 else rival[u]
-                c = arrays.system[k]
+                k = chosen[side, u]  # FAVOURITE, RIVAL
+                c = system[k]
                 for j in range(d):
-                    share[k, j] += loss * variation(arrays.points[c, g, j], lo[k, j], hi[k, j]) / spread
+                    varied = variation(points[c, g, j], lo[k, j], hi[k, j])
+                    if second_pass:
+                        share[k, j] += loss * varied / spread
+                    else:
+                        spread += varied
+            if not spread > 0:
+                break
     best = 0.0
     kind = SPLIT_GROUP
     which = 0
     index = -1
     at = 0.0
     for k in range(K):
-        if b[k] > a[k]:
-            m = int(min(max(round(sizes[k]), a[k]), b[k]))
-            share[k, d] = arrays.entropy[k, m] - alpha[k] - beta[k] * m
-            lost += share[k, d]
-            if share[k, d] > best:
-                best = share[k, d]
+        low, high = a[k], b[k]
+        if high > low:
+            m = int(min(max(round(component[SIZE, k]), low), high))
+            loss = arrays.entropy[k, m] - component[ALPHA, k] - component[BETA, k] * m
+            lost += loss
+            if loss > best:
+                best = loss
                 kind = SPLIT_SIZE
                 which = k
-                split = int(0.5 * (m + 0.5 * (a[k] + b[k])))
-                at = float(min(max(split, int(a[k])), int(b[k]) - 1))
+                split = int(0.5 * (m + 0.5 * (low + high)))
+                at = float(min(max(split, int(low)), int(high) - 1))
         for j in range(d):
             width = hi[k, j] - lo[k, j]
             if share[k, j] > best and width > 1e-7 * (1.0 + arrays.largest):
@@ -119,97 +126,96 @@ def where_to_split(
                 at = min(max(centre[k, j], lo[k, j] + 0.25 * width), hi[k, j] - 0.25 * width)
     g = -1
     if bound + 0.9 * lost < cutoff:
-        g = _violating_group(opened, label, margin, sizes, a, b, mask, arrays)
+        g = _violating_group(groups, left, chosen, mixed, component, a, b, mask, arrays)
     if g < 0 and (kind == SPLIT_GROUP or worst_loss > 2.0 * best or not bound + 0.9 * lost >= cutoff):
         g = worst_group
         if g < 0:
             least = np.inf
-            for u in range(opened.shape[0]):
-                if margin[opened[u]] < least and not single(mask[opened[u]]):
-                    least = margin[opened[u]]
-                    g = opened[u]
-        if g < 0 and kind == SPLIT_GROUP:
-            for u in range(opened.shape[0]):
-                if not single(mask[opened[u]]):
-                    g = opened[u]
+            any_group = -1
+            for u in range(left):
+                other = groups[u]
+                if single(mask[other]):
+                    continue
+                any_group = other
+                if mixed[MARGIN, other] < least:
+                    least = mixed[MARGIN, other]
+                    g = other
+            if g < 0 and kind == SPLIT_GROUP:
+                g = any_group
     if g >= 0:
-        return bound, SPLIT_GROUP, label[g], g, 0.0
-    return bound, kind, which, index, at
+        kind, which, index, at = SPLIT_GROUP, chosen[LABEL, g], g, 0.0
+    return kind, which, index, at
 
 
 @njit()
-def _cost_at(g, k, centre, beta, arrays):
-    """Cost of group g in component k with the mean at the minimiser."""
-    c = arrays.system[k]
-    square = 0.0
-    for j in range(centre.shape[1]):
-        square += (arrays.points[c, g, j] - centre[k, j]) ** 2
-    return arrays.weight[g] * (0.5 * square + beta[k]) + arrays.scatter[c, g]
+def _label(g, chosen, mask):
+    """The component of a group: the decided one, else that of the minimiser."""
+    return component_of(mask[g]) if single(mask[g]) else chosen[LABEL, g]
 
 
 @njit()
-def _where(g, label, mask):
-    """The component of a group in the labels; decided groups need none."""
-    return component_of(mask[g]) if single(mask[g]) else label[g]
-
-
-@njit()
-def _violating_group(opened, label, margin, sizes, a, b, mask, arrays):
+def _violating_group(groups, left, chosen, mixed, component, a, b, mask, arrays):
     """An undecided group that takes part in a constraint which the labels break; -1 when they break none."""
+    conflict_start, conflict_with, implications = (
+        arrays.conflict_start,
+        arrays.conflict_with,
+        arrays.implications,
+    )
+    count_start, count_group = arrays.count_start, arrays.count_group
     best = -1
     least = np.inf
-    for u in range(opened.shape[0]):
-        g = opened[u]
-        if single(mask[g]):
+    for u in range(left):
+        g = groups[u]
+        if single(mask[g]) or not mixed[MARGIN, g] < least:
             continue
-        for p in range(arrays.conflict_start[g], arrays.conflict_start[g + 1]):
-            if _where(arrays.conflict_with[p], label, mask) == label[g] and margin[g] < least:
-                least = margin[g]
+        for p in range(conflict_start[g], conflict_start[g + 1]):
+            if _label(conflict_with[p], chosen, mask) == chosen[LABEL, g]:
+                least = mixed[MARGIN, g]
                 best = g
-    if best >= 0:
-        return best
-    for q in range(arrays.implications.shape[0]):
-        g = arrays.implications[q, 0]
-        then = arrays.implications[q, 1]
-        k = arrays.implications[q, 2]
-        here = _where(g, label, mask)
-        if (k < 0 or here == k) and here != _where(then, label, mask):
+                break
+    for q in range(implications.shape[0]):
+        if best >= 0:
+            break
+        g, then, k = implications[q, 0], implications[q, 1], implications[q, 2]
+        here = _label(g, chosen, mask)
+        if (k < 0 or here == k) and here != _label(then, chosen, mask):
             if not single(mask[g]):
-                return g
-            if not single(mask[then]):
-                return then
+                best = g
+            elif not single(mask[then]):
+                best = then
     for r in range(arrays.count_low.shape[0]):
-        k = arrays.count_component[r]
+        if best >= 0:
+            break
         have = 0.0
-        for p in range(arrays.count_start[r], arrays.count_start[r + 1]):
-            if _where(arrays.count_group[p], label, mask) == k:
+        for p in range(count_start[r], count_start[r + 1]):
+            if _label(count_group[p], chosen, mask) == arrays.count_component[r]:
                 have += arrays.count_coefficient[p]
         if arrays.count_low[r] <= have <= arrays.count_high[r]:
             continue
-        for p in range(arrays.count_start[r], arrays.count_start[r + 1]):
-            g = arrays.count_group[p]
-            if not single(mask[g]) and margin[g] < least:
-                least = margin[g]
+        for p in range(count_start[r], count_start[r + 1]):
+            g = count_group[p]
+            if not single(mask[g]) and mixed[MARGIN, g] < least:
+                least = mixed[MARGIN, g]
                 best = g
-        if best >= 0:
-            return best
     for k in range(a.shape[0]):
-        if a[k] <= sizes[k] <= b[k]:
-            continue
-        for u in range(opened.shape[0]):
-            g = opened[u]
-            inside = label[g] == k
-            if (
-                not single(mask[g])
-                and inside == (sizes[k] > b[k])
-                and mask[g] & (np.int64(1) << k)
-                and margin[g] < least
-            ):
-                least = margin[g]
-                best = g
         if best >= 0:
-            return best
-    return -1
+            break
+        size = component[SIZE, k]
+        if a[k] <= size <= b[k]:
+            continue
+        for u in range(left):
+            g = groups[u]
+            mine = mask[g]
+            inside = chosen[LABEL, g] == k
+            if (
+                not single(mine)
+                and inside == (size > b[k])
+                and mine & (np.int64(1) << k)
+                and mixed[MARGIN, g] < least
+            ):
+                least = mixed[MARGIN, g]
+                best = g
+    return best
 
 
 @njit()

@@ -7,6 +7,7 @@ import numpy as np
 from certmix.kernels.clustering import parameters
 from certmix.kernels.compiled import njit
 from certmix.kernels.moves import along, attempt
+from certmix.kernels.sorting import sort_along
 
 # Partners with which a group is tried in full, chains and all, and how many such trials there may be.
 PARTNERS = 12
@@ -56,27 +57,6 @@ def preference(model, state, mean, price, k, target):
 
 
 @njit(nogil=True)
-def sort_along(key, group, count):
-    """Sort the first ``count`` keys and move the groups along: heap sort, which compiles in no time."""
-    for end in range(count, 1, -1):
-        first = count // 2 - 1 if end == count else 0  # build the heap once, then mend its top
-        for root in range(first, -1, -1):
-            i = root
-            while 2 * i + 1 < end:
-                child = 2 * i + 1
-                if child + 1 < end and key[child + 1] > key[child]:
-                    child += 1
-                if key[child] <= key[i]:
-                    break
-                key[i], key[child] = key[child], key[i]
-                group[i], group[child] = group[child], group[i]
-                i = child
-        last = end - 1
-        key[0], key[last] = key[last], key[0]
-        group[0], group[last] = group[last], group[0]
-
-
-@njit(nogil=True)
 def swaps(model, state, mean, price, size, centre, k, other, limit):
     """Exchange a group of k with one of the other component while that lowers the cost.
 
@@ -87,12 +67,13 @@ def swaps(model, state, mean, price, size, centre, k, other, limit):
     parameters(model, state.size, state.centre, mean, price)
     first, a, n_first = preference(model, state, mean, price, k, other)
     second, b, n_second = preference(model, state, mean, price, other, k)
-    if n_first == 0 or n_second == 0:
-        return 0
-    reach = _reach(model, first[:n_first], second[:n_second], state.size[k], state.size[other])
-    reach += abs(price[k] - price[other]) * model.weight.max()
     points, scatter, entropy, weight = model.points, model.scatter, model.entropy, model.weight
     label, sizes, centres = state.label, state.size, state.centre
+    heaviest = 0
+    for g in range(weight.shape[0]):
+        heaviest = max(heaviest, weight[g])
+    reach = _reach(points, weight, first, n_first, second, n_second, sizes, k, other)
+    reach += abs(price[k] - price[other]) * heaviest
     plain, single = model.plain, model.single
     here, there = (k, other) if points.shape[0] > 1 else (0, 0)
     moves = 0
@@ -100,7 +81,7 @@ def swaps(model, state, mean, price, size, centre, k, other, limit):
     total = 0
     for i in range(n_first):
         g = first[i]
-        if a[i] + b[0] >= reach or tried >= limit:
+        if n_second == 0 or a[i] + b[0] >= reach or tried >= limit:
             break
         trials = 0
         alone = plain and single[g]
@@ -130,22 +111,20 @@ def swaps(model, state, mean, price, size, centre, k, other, limit):
 
 
 @njit(nogil=True)
-def _reach(model, first, second, m, n):
+def _reach(points, weight, first, n_first, second, n_second, size, k, other):
     """What moving means can gain in a swap: ``w^2/2 (1/m + 1/n)`` times the squared diameter."""
     heaviest = 0
-    for g in first:
-        heaviest = max(heaviest, model.weight[g])
-    for g in second:
-        heaviest = max(heaviest, model.weight[g])
+    for i in range(n_first + n_second):
+        g = first[i] if i < n_first else second[i - n_first]
+        heaviest = max(heaviest, weight[g])
     diameter = 0.0
-    for c in range(model.points.shape[0]):
-        for j in range(model.points.shape[2]):
+    for c in range(points.shape[0]):
+        for j in range(points.shape[2]):
             low, high = np.inf, -np.inf
-            for g in first:
-                low = min(low, model.points[c, g, j])
-                high = max(high, model.points[c, g, j])
-            for g in second:
-                low = min(low, model.points[c, g, j])
-                high = max(high, model.points[c, g, j])
+            for i in range(n_first + n_second):
+                x = points[c, first[i] if i < n_first else second[i - n_first], j]
+                low = min(low, x)
+                high = max(high, x)
             diameter += (high - low) ** 2
+    m, n = size[k], size[other]
     return 0.5 * heaviest**2 * diameter * (1.0 / max(m - heaviest, 1) + 1.0 / max(n - heaviest, 1))

@@ -17,10 +17,17 @@ import numpy as np
 from certmix import memory
 from certmix.errors import InputError
 from certmix.kernels.clustering import Model, State, linear_costs
-from certmix.kernels.moves import hartigan, lloyd, refresh
-from certmix.kernels.restarts import explore, seed_means, seed_prices
+from certmix.kernels.moves import hartigan, lloyd
+from certmix.kernels.restarts import (
+    AT_LABELS,
+    GO_ON,
+    SPREAD_EVENLY,
+    SPREAD_UNEVENLY,
+    UNIFORM_EVENLY,
+    explore,
+)
 from certmix.local.assignment import satisfies
-from certmix.local.moves import LocalSearch, binding
+from certmix.local.moves import SWAP_LIMIT, LocalSearch, binding
 from certmix.local.subsample import sampled_model
 from certmix.presolve.instance import Instance
 from certmix.stopping import current
@@ -30,6 +37,8 @@ LARGE = 10_000
 _SAMPLE = 4_000
 # Clusterings that are rescored and polished when the instance's cost is only a bound on the objective.
 _POOL = 8
+# Starts take turns.
+_STARTS = (SPREAD_EVENLY, SPREAD_EVENLY, UNIFORM_EVENLY, SPREAD_UNEVENLY)
 
 Callback = Callable[[np.ndarray, float], None]
 
@@ -136,7 +145,7 @@ class _Run:
         self.search = search
         self.callback = callback
         self.heartbeat = heartbeat
-        self.rng = np.array([np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]], dtype=np.uint64)
+        search.rng[:] = np.random.SeedSequence(seed).generate_state(1, np.uint64)
         self.deadline = np.inf if time_limit is None else time.perf_counter() + time_limit
         self.stop = current()
         self.labels: np.ndarray | None = None
@@ -165,17 +174,17 @@ class _Run:
         for r in range(count):
             if r and self.late:
                 return r
-            kind = 0 if r == 0 and self.labels is not None else (1, 1, 2, 3)[r % 4]
-            if kind and (tied or base is None):
-                labels = self.exact_start(kind)
+            start = AT_LABELS if r == 0 and self.labels is not None else _STARTS[r % 4]
+            if start != AT_LABELS and (tied or base is None):
+                labels = self.exact_start(start)
                 base = labels if base is None else base
                 if base is None:
                     return r
-                kind = kind if labels is None or not tied else 0
+                start = start if labels is None or not tied else AT_LABELS
                 search.load(base if labels is None else labels)
             else:
                 search.load(base)  # type: ignore[arg-type]
-            cost = self.explore(search.model, search.state, kind, self.patience, search.swap_limit)
+            cost = self.explore(search.model, search.state, start, self.patience, SWAP_LIMIT)
             labels = search.state.label.copy()
             if tied:
                 labels, cost = search.improve(labels, deep=False)
@@ -185,22 +194,21 @@ class _Run:
             self.heartbeat()
         return count
 
-    def explore(self, model: Model, state: State, kind: int, patience: int, limit: int) -> float:
+    def explore(self, model: Model, state: State, start: int, patience: int, limit: int) -> float:
         """One compiled restart, in short steps so that the clock and Ctrl-C are heard."""
-        mean, price = self.search.mean, self.search.price
+        rng, mean, price = self.search.rng, self.search.mean, self.search.price
         trials = max(1, int(1e6 / (model.points.shape[1] * mean.size)))
         failures = np.zeros(1, dtype=np.int64)
         while True:
-            cost = explore(model, state, self.rng, mean, price, kind, patience, limit, trials, failures)
+            cost = explore(model, state, rng, mean, price, start, patience, limit, trials, failures)
             if failures[0] < 0 or self.late:
                 return float(cost)
-            kind = -1
+            start = GO_ON
 
-    def exact_start(self, kind: int) -> np.ndarray | None:
+    def exact_start(self, start: int) -> np.ndarray | None:
         """The best assignment to random means under every constraint."""
         search = self.search
-        seed_means(search.model, self.rng, kind != 2, search.mean)
-        seed_prices(search.model, self.rng, kind != 3, search.price)
+        search.explore(start, trials=-1)  # seeds only
         return search.assigner(linear_costs(search.model, search.mean, search.price))
 
     def large(self, count: int) -> int:
@@ -210,9 +218,19 @@ class _Run:
         for r in range(count):
             if r and self.late:
                 break
-            small = sampled_model(search.model, self.rng, _SAMPLE)
-            self.explore(small.model, small.state, 1 + r % 3, self.patience // 2, _SAMPLE)
-            small.parameters(search.mean, search.price)
+            small = sampled_model(search.model, search.rng, _SAMPLE)
+            self.explore(*small, _STARTS[1 + r % 3], self.patience // 2, _SAMPLE)
+            explore(
+                *small,
+                search.rng,
+                search.mean,
+                search.price,
+                GO_ON,
+                1,
+                _SAMPLE,
+                0,
+                np.zeros(1, dtype=np.int64),
+            )
             labels = search.assigner(linear_costs(search.model, search.mean, search.price))
             if labels is None:
                 break
@@ -236,7 +254,7 @@ class _Run:
         for _ in range(40):
             if self.late or hartigan(search.model, search.state, 3) == 0:
                 break
-        found = float(refresh(search.model, search.state))
+        found = search.explore(GO_ON)
         return (search.state.label.copy(), found) if found <= cost else (labels, cost)
 
     # -- bookkeeping -----------------------------------------------------------------------------------------
@@ -275,7 +293,7 @@ class _Run:
             labels, value, budget = self.search.polish(labels, budget)
             self.offer(labels, value)
         for r in range(2 * _POOL):
-            fresh = self.exact_start(1 + r % 3)
+            fresh = self.exact_start(_STARTS[1 + r % 3])
             if self.late or budget <= 0 or fresh is None:
                 return
             labels, value, budget = self.search.polish(fresh, budget)

@@ -7,18 +7,8 @@ import math
 import numpy as np
 
 from certmix.errors import InfeasibleError
-from certmix.kernels.clustering import (
-    CONFLICT,
-    COUNT,
-    IMPLIED,
-    IMPLIES,
-    Model,
-    State,
-    linear_costs,
-    parameters,
-)
-from certmix.kernels.moves import refresh
-from certmix.kernels.restarts import settle
+from certmix.kernels.clustering import CONFLICT, COUNT, IMPLIED, IMPLIES, Model, State, linear_costs
+from certmix.kernels.restarts import AT_LABELS, GO_ON, explore
 from certmix.local.assignment import Assigner, satisfies
 from certmix.presolve.instance import Instance
 from certmix.presolve.tables import entropy_tables
@@ -29,7 +19,7 @@ from certmix.stopping import current
 # constraint).
 _TIED_PENALTY = 100.0
 # Pairs of groups tried for a swap between two components.
-_SWAP_LIMIT = 20_000
+SWAP_LIMIT = 20_000
 
 
 class LocalSearch:
@@ -57,12 +47,17 @@ class LocalSearch:
         )
         self.mean = np.zeros((K, d))
         self.price = np.zeros(K)
-        self.swap_limit = _SWAP_LIMIT
+        self.rng = np.zeros(1, dtype=np.uint64)  # state of the kernels' generator
 
     def load(self, labels: np.ndarray) -> float:
-        """Take over labels; returns their cost in the instance."""
+        """Take over labels and their means and prices; returns their cost in the instance."""
         self.state.label[:] = labels
-        return float(refresh(self.model, self.state))
+        return self.explore(GO_ON)
+
+    def explore(self, start: int, *, patience: int = 1, trials: int = 0) -> float:
+        """Local search from the state, in one call (:func:`certmix.kernels.restarts.explore`)."""
+        place = self.model, self.state, self.rng, self.mean, self.price
+        return float(explore(*place, start, patience, SWAP_LIMIT, trials, np.zeros(1, dtype=np.int64)))
 
     def improve(
         self, labels: np.ndarray, *, deep: bool = True, exact: bool | None = None
@@ -75,7 +70,7 @@ class LocalSearch:
         cost = self.load(labels)
         kept = self.state.label.copy()
         while True:
-            found = float(settle(self.model, self.state, self.mean, self.price, deep, self.swap_limit))
+            found = self.explore(AT_LABELS, patience=0 if deep else 1)
             if found < cost - 1e-12 * (1 + abs(cost)):
                 cost = found
                 kept[:] = self.state.label
@@ -87,7 +82,6 @@ class LocalSearch:
         self.load(labels)
         better = False
         for _ in range(steps):
-            parameters(self.model, self.state.size, self.state.centre, self.mean, self.price)
             found = self.assigner(linear_costs(self.model, self.mean, self.price))
             if found is None:
                 break

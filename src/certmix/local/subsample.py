@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from certmix.kernels.clustering import PRIOR_WEIGHT, Model, State, accumulate, parameters
+from certmix.kernels.clustering import PRIOR_WEIGHT, Model, State
 from certmix.kernels.restarts import below
 
 
-@dataclass(frozen=True)
-class Sampled:
-    """A model on some of the groups. Coupling constraints are left out, sizes are scaled down."""
+def sampled_model(model: Model, rng: np.ndarray, count: int) -> tuple[Model, State]:
+    """A model on some of the groups, drawn without replacement, and a first clustering of them.
 
-    model: Model
-    state: State
-    start: np.ndarray
-    ratio: float
-
-    def parameters(self, mean: np.ndarray, price: np.ndarray) -> None:
-        """Means and prices of the state's labels; a price per sample needs no scaling back."""
-        accumulate(self.model, self.state.label, self.state.size, self.state.centre, self.state.tally)
-        parameters(self.model, self.state.size, self.state.centre, mean, price)
-
-
-def sampled_model(model: Model, rng: np.ndarray, count: int) -> Sampled:
-    """Draw groups without replacement (the same state of ``rng`` draws the same ones).
+    The same state of ``rng`` draws the same ones. Coupling constraints are left out, sizes are scaled down.
 
     With r = n / (samples drawn) a cluster of m drawn samples stands for r m, so ``entropy(r m) / r`` and
     prior weights divided by r keep the balance between the parts of the cost.
@@ -64,14 +49,14 @@ def sampled_model(model: Model, rng: np.ndarray, count: int) -> Sampled:
         stop=model.stop,
     )
     state = State(
-        label=start.copy(),
+        label=start,
         size=np.zeros(K, dtype=np.int64),
         centre=np.zeros((K, model.points.shape[2])),
         tally=np.zeros(0, dtype=np.int64),
         pending=np.full(len(rows), -1, dtype=np.int64),
         moved=np.zeros(len(rows), dtype=np.int64),
     )
-    return Sampled(small, state, start, ratio)
+    return small, state
 
 
 def _round_robin(allowed: np.ndarray) -> np.ndarray:
