@@ -533,8 +533,8 @@ MUTANTS = (
         "pricing: more than the threshold proved",
         "What was cut away against the threshold counts as proved beyond it.",
         "kernels/pricing.py",
-        "return min(leaf_bound, threshold, best_value - tolerance), best_value, nodes, complete",
-        "return leaf_bound, best_value, nodes, complete",
+        "proved = min(leaf_bound, threshold, best_value - tolerance)",
+        "proved = leaf_bound",
         PRICING,
     ),
     Mutant(
