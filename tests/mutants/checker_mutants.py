@@ -160,7 +160,7 @@ CHECKER = (
             "- lost * (size[:, None] + more) >= psi)", "- lost * (size[:, None] + more) >= psi - 0.1)", PRICES),
     planted("more than the claim", "What was cut away against the claim counts as proved beyond it.", "pricing.py",
             "least, place = psi, -1", "least, place = math.inf, -1", PRICES),
-    planted("a lost size", "Between the two halves of an interval of sizes one is missing.", "pricing.py",
+    planted("a lost size of a set", "Between the two halves of an interval of sizes one is missing.", "pricing.py",
             "np.maximum(kids.a[2 * i + 1], size + 1)", "np.maximum(kids.a[2 * i + 1], size + 2)", PRICES),
     planted("in and out", "A group is out in both children.", "pricing.py",
             "self.pricing.join(kids, 2 * i, g)", "pass", PRICES),
