@@ -11,6 +11,7 @@ import pytest
 import certmix
 from certmix import CannotLink, MustLink, Problem, proving
 from certmix.certificate.prove import Unproved
+from certmix.io.certificates import Certificate
 from certmix.observers.log import PlainLog
 from certmix.options import Options
 from certmix.status import Status, Termination
@@ -156,6 +157,17 @@ def test_a_proof_that_is_rejected_lifts_nothing(monkeypatch):
     result = certmix.solve(PROBLEM, "dual")
     assert result.certificate_level == "computed"
     assert "not verified: Rejected" in result.verification
+
+
+def test_a_proof_that_says_less_than_the_result_lifts_nothing(monkeypatch):
+    """A true certificate with a weaker bound than the status needs: the result keeps its own, and says so."""
+    weak = certmix.solve(PROBLEM, "dual", certificate=True).certificate
+    document = {**weak.document, "bound": weak.objective - 1.0}
+    monkeypatch.setattr(proving, "make", lambda *_, **__: (Certificate(document, weak.arrays), None))
+    result = certmix.solve(PROBLEM, "dual")
+    assert result.certificate_level == "computed"
+    assert result.status is Status.OPTIMAL
+    assert f"not verified: the proof reaches {weak.objective - 1.0:.10g} only" in result.verification
 
 
 def test_where_nothing_is_proved_there_is_nothing_to_verify(monkeypatch):

@@ -92,7 +92,10 @@ class _Attempt:
                 with_it.judged(verdict), verification=f"{made} and checked in {verdict.seconds:.3g} s"
             )
             if found.certificate_level != "verified":
-                found = replace(found, verification=f"{made}, not verified: {verdict.sentence}")
+                less = (
+                    f"the proof reaches {verdict.bound:.10g} only" if verdict.verified else verdict.sentence
+                )
+                found = replace(found, verification=f"{made}, not verified: {less}")
         return replace(found, certificate=None) if self.options.certificate is False else found
 
     def _made(self) -> Made:
