@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -165,10 +165,3 @@ def _end_thread(thread: threading.Thread) -> None:
     frame = sys._current_frames().get(thread.ident or 0)
     if thread.ident is not None and not importing(frame):  # half a module would be left behind
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
-
-
-def obey(solver: Any, seconds: float = math.inf) -> None:
-    """Let HiGHS end with the run's time, or after so many seconds of it."""
-    left = min(seconds, current().left)
-    if math.isfinite(left):
-        solver.setOptionValue("time_limit", solver.getRunTime() + max(left, 0.01))

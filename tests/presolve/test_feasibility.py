@@ -10,7 +10,6 @@ from certmix.errors import InfeasibleError
 from certmix.presolve.demands import demands
 from certmix.presolve.feasibility import check_feasible, find_feasible
 from certmix.presolve.groups import group_samples
-from certmix.presolve.milp import Ending, integer_program
 from certmix.presolve.placing import Verdict, _exactly, _row, place
 from certmix.presolve.placing_milp import clique_cover
 from certmix.problem import (
@@ -182,24 +181,6 @@ def test_integer_program_says_nothing_on_standard_output(capfd: pytest.CaptureFi
     problem = Problem(np.arange(60.0), 3, constraints=[CannotLink(*pair) for pair in sorted(pairs)])
     find_feasible(problem)
     assert capfd.readouterr().out == ""
-
-
-def test_integer_program_endings() -> None:
-    """A tiny program by hand: at least 3 of x + 2y with few items, and an impossible one."""
-    from scipy.sparse import csr_matrix
-
-    matrix = csr_matrix(np.array([[1.0, 2.0]]))
-    ending, x = integer_program(
-        np.ones(2), matrix, np.array([3.0]), np.array([9.0]), np.array([5.0, 1.0]), 5.0
-    )
-    assert ending is Ending.OPTIMAL
-    assert x is not None
-    assert x.tolist() == [1, 1]
-    ending, x = integer_program(
-        np.ones(2), matrix, np.array([8.0]), np.array([9.0]), np.array([5.0, 1.0]), 5.0
-    )
-    assert ending is Ending.INFEASIBLE
-    assert x is None
 
 
 def test_clique_cover() -> None:

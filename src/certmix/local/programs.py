@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from certmix.highs import minimise
 from certmix.presolve.instance import Instance
-from certmix.problem.rules import ALL
-from certmix.stopping import obey
+from certmix.presolve.rows import once, side_rows, sizes
 
 
 class Program:
@@ -34,86 +34,12 @@ class Program:
     ) -> None:
         self.members = members
         self.allowed = instance.allowed[members] if allowed is None else allowed
-        self.column = np.full(self.allowed.shape, -1, dtype=np.int64)
-        self.column[self.allowed] = np.arange(int(self.allowed.sum()))
         self.tied = special_groups(instance)[members]
-        self.row: list[np.ndarray] = []
-        self.index: list[np.ndarray] = []
-        self.value: list[np.ndarray] = []
-        self.low: list[np.ndarray] = []
-        self.high: list[np.ndarray] = []
-        self.n_rows = 0
-        self._add_rows(instance, size_limits)
-
-    # -- rows ------------------------------------------------------------------------------------------------
-    def _add_rows(self, instance: Instance, size_limits: tuple[np.ndarray, np.ndarray] | None) -> None:
-        n, K = self.allowed.shape
-        one = np.ones(n)
-        self._block(
-            np.repeat(np.arange(n), K),
-            np.tile(np.arange(K), n),
-            np.repeat(np.arange(n), K),
-            np.ones(n * K),
-            one,
-            one,
-        )
-        position = np.full(instance.n_groups, -1, dtype=np.int64)
-        position[self.members] = np.arange(n)
-        pairs = position[instance.conflicts]
-        self._pairs(pairs[(pairs >= 0).all(axis=1)], np.array([1.0, 1.0]), 1.0, np.arange(K))
-        ends, where = position[instance.implications[:, :2]], instance.implications[:, 2]
-        inside = (ends >= 0).all(axis=1)
-        for k in range(K):
-            here = inside & ((where == ALL) | (where == k))
-            self._pairs(ends[here], np.array([1.0, -1.0]), 0.0, np.array([k]))
-        for count in instance.counts:
-            rows = position[count.groups]
-            if np.all(rows >= 0):
-                same = np.zeros(len(rows), dtype=np.int64)
-                low, high = np.array([float(count.low)]), np.array([float(count.high)])
-                self._block(rows, np.full(len(rows), count.component), same, count.coefficient, low, high)
+        rows = once(np.ones(len(members)), instance.n_components) + side_rows(instance, members)
         if size_limits is not None:
-            every, component = np.repeat(np.arange(n), K), np.tile(np.arange(K), n)
-            weight = np.repeat(instance.weight[self.members], K)
-            self._block(
-                every,
-                component,
-                component,
-                weight,
-                size_limits[0].astype(float),
-                size_limits[1].astype(float),
-            )
+            rows += sizes(instance.weight[members], *size_limits)
+        self.rows = rows.over(np.flatnonzero(self.allowed))
 
-    def _pairs(self, pairs: np.ndarray, values: np.ndarray, high: float, components: np.ndarray) -> None:
-        """``values . (x_ik, x_jk) <= high`` for every pair (i, j) and component k."""
-        count = len(pairs) * len(components)
-        if count:
-            member = np.repeat(pairs, len(components), axis=0).ravel()
-            component = np.repeat(np.tile(components, len(pairs)), 2)
-            row = np.repeat(np.arange(count), 2)
-            none, limit = np.full(count, -np.inf), np.full(count, high)
-            self._block(member, component, row, np.tile(values, count), none, limit)
-
-    def _block(
-        self,
-        member: np.ndarray,
-        component: np.ndarray,
-        row: np.ndarray,
-        value: np.ndarray,
-        low: np.ndarray,
-        high: np.ndarray,
-    ) -> None:
-        """Rows ``low <= A x <= high`` given by entries; those of closed components are dropped."""
-        column = self.column[member, component]
-        there = column >= 0
-        self.row.append(row[there] + self.n_rows)
-        self.index.append(column[there])
-        self.value.append(np.asarray(value, dtype=np.float64)[there])
-        self.low.append(low)
-        self.high.append(high)
-        self.n_rows += len(low)
-
-    # -- solution --------------------------------------------------------------------------------------------
     def solve(self, costs: np.ndarray, time_limit: float | None = None) -> np.ndarray | None:
         """Labels of the members that minimise the sum of ``costs[member, label]``; None when there are none.
 
@@ -128,7 +54,17 @@ class Program:
         inner = np.where(self.allowed, costs, np.inf)
         cost = (inner - inner.min(axis=1, keepdims=True))[self.allowed]
         for tied in (np.zeros(len(self.tied), dtype=bool), self.tied, np.ones(len(self.tied), dtype=bool)):
-            answer = self._run(cost, np.repeat(tied, K)[self.allowed.ravel()], time_limit)
+            answer = minimise(
+                cost,
+                self.rows.matrix,
+                self.rows.low,
+                self.rows.high,
+                upper=1.0,
+                integer=np.repeat(tied, K)[self.allowed.ravel()],
+                time_limit=math.inf if time_limit is None else time_limit,
+                mip_rel_gap=0.0,
+                mip_abs_gap=1e-9,
+            )[1]
             if answer is None:
                 return None
             shares = np.zeros(self.allowed.shape)
@@ -136,39 +72,6 @@ class Program:
             if np.all(np.abs(shares - np.rint(shares)) < 1e-4):
                 return np.asarray(np.argmax(shares, axis=1), dtype=np.int64)
         return None
-
-    def _run(self, cost: np.ndarray, integer: np.ndarray, time_limit: float | None) -> np.ndarray | None:
-        import highspy
-
-        n = len(cost)
-        order = np.argsort(np.concatenate(self.row), kind="stable")
-        counts = np.bincount(np.concatenate(self.row), minlength=self.n_rows)
-        model = highspy.HighsLp()
-        model.num_col_, model.num_row_ = n, self.n_rows
-        model.col_cost_, model.col_lower_, model.col_upper_ = cost, np.zeros(n), np.ones(n)
-        model.row_lower_, model.row_upper_ = np.concatenate(self.low), np.concatenate(self.high)
-        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        model.a_matrix_.num_col_, model.a_matrix_.num_row_ = n, self.n_rows
-        model.a_matrix_.start_ = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        model.a_matrix_.index_ = np.concatenate(self.index)[order].astype(np.int32)
-        model.a_matrix_.value_ = np.concatenate(self.value)[order]
-        if integer.any():
-            kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
-            model.integrality_ = [kinds[int(i)] for i in integer]
-        solver = highspy.Highs()
-        solver.setOptionValue("output_flag", False)
-        solver.setOptionValue("mip_rel_gap", 0.0)
-        solver.setOptionValue("mip_abs_gap", 1e-9)
-        solver.passModel(model)
-        obey(solver, math.inf if time_limit is None else time_limit)
-        solver.run()
-        done = solver.getModelStatus() == highspy.HighsModelStatus.kOptimal
-        if (
-            not done
-            and solver.getInfo().primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible
-        ):
-            return None
-        return np.array(solver.getSolution().col_value)
 
 
 def special_groups(instance: Instance) -> np.ndarray:

@@ -17,8 +17,8 @@ from enum import Enum
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from certmix.highs import Ending, minimise
 from certmix.presolve.demands import Demands
-from certmix.presolve.milp import Ending, integer_program
 from certmix.presolve.placing import Placing, Verdict, place
 from certmix.presolve.plain_conflicts import chain_conflicts, size_conflicts
 from certmix.problem.satisfaction import satisfied_rules
@@ -171,10 +171,10 @@ def _hitting_set(sets: list[frozenset[int]], deadline: float) -> frozenset[int] 
     matrix = csr_matrix((np.ones(len(columns)), columns, starts), shape=(len(sets), len(elements)))
     ones, rows = np.ones(len(elements)), np.ones(len(sets))
     left = deadline - time.perf_counter()
-    ending, x = integer_program(ones, matrix, rows, np.inf * rows, ones, left)
+    ending, x = minimise(ones, matrix, rows, np.inf * rows, upper=1.0, integer=True, time_limit=left)
     if ending is not Ending.OPTIMAL or x is None:
         return None
-    return frozenset(elements[a] for a in np.flatnonzero(x))
+    return frozenset(elements[a] for a in np.flatnonzero(x > 0.5))
 
 
 def _grow(

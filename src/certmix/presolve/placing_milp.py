@@ -13,10 +13,11 @@ from collections import defaultdict
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from certmix.highs import Ending, minimise
 from certmix.presolve.demands import Demands, MeanBox
 from certmix.presolve.groups import Groups
 from certmix.presolve.instance import CountRow
-from certmix.presolve.milp import Ending, integer_program
+from certmix.presolve.rows import Rows, apart, counted, implied, once, sizes
 
 
 class PlacingModel:
@@ -30,14 +31,19 @@ class PlacingModel:
         self.K = asked.n_components
         self.kind_of, self.members = self._kinds()
         self.size = np.array([len(m) for m in self.members], dtype=np.int64)
-        first = np.array([m[0] for m in self.members], dtype=np.int64)
-        self.weight, allowed = groups.weight[first], groups.allowed[first]
+        self.first = np.array([m[0] for m in self.members], dtype=np.int64)
+        weight, allowed = groups.weight[self.first], groups.allowed[self.first]
         if asked.n_free:
-            self.size, self.weight = np.append(self.size, asked.n_free), np.append(self.weight, 1)
+            self.size, weight = np.append(self.size, asked.n_free), np.append(weight, 1)
             allowed = np.vstack([allowed, np.ones((1, self.K), dtype=bool)])
         self.most = np.where(allowed, self.size[:, None], 0)
-        self.rows: list[tuple[np.ndarray, np.ndarray, float, float]] = []
-        self._add_rows()
+        cliques, shape = clique_cover(groups.conflicts), groups.allowed.shape
+        side = counted(counts, shape) + apart(cliques, shape) + implied(groups.implications, shape)
+        self.rows = once(self.size, self.K) + sizes(weight, lower, upper) + self._by_kind(side)
+        if cliques and self._alike():
+            # Members of a clique sit in different components; which ones does not matter.
+            for k, group in enumerate(max(cliques, key=len)[: self.K]):
+                self.most[self.kind_of[group], np.arange(self.K) != k] = 0
 
     def solve(self, margin: float, time_limit: float) -> tuple[bool, tuple[np.ndarray, np.ndarray] | None]:
         """``(proved infeasible, labels of the groups and sizes of the rest)``.
@@ -46,16 +52,17 @@ class PlacingModel:
         can move them.
         """
         box = self.asked.active_box
-        rows = self.rows + ([] if box is None else self._box_rows(box, margin))
-        columns = np.concatenate([row[0] for row in rows])
-        values = np.concatenate([row[1] for row in rows])
-        starts = np.concatenate([[0], np.cumsum([len(row[0]) for row in rows])])
-        matrix = csr_matrix((values, columns, starts), shape=(len(rows), self.most.size))
-        low, high = np.array([row[2] for row in rows]), np.array([row[3] for row in rows])
-        ending, x = integer_program(
-            np.zeros(self.most.size), matrix, low, high, self.most.ravel(), time_limit
+        rows = self.rows if box is None else self.rows + self._by_kind(self._box_rows(box, margin))
+        ending, x = minimise(
+            np.zeros(self.most.size),
+            rows.matrix,
+            rows.low,
+            rows.high,
+            upper=self.most.ravel(),
+            integer=True,
+            time_limit=time_limit,
         )
-        found = None if x is None else self._labels(x.reshape(-1, self.K))
+        found = None if x is None else self._labels(np.rint(x).astype(np.int64).reshape(-1, self.K))
         return ending is Ending.INFEASIBLE, found
 
     def _labels(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -88,28 +95,11 @@ class PlacingModel:
             members[kind_of[g]].append(g)
         return kind_of, members
 
-    def _add(self, kinds: np.ndarray, k: int, values: np.ndarray, low: float, high: float) -> None:
-        self.rows.append((kinds * self.K + k, np.asarray(values, dtype=float), float(low), float(high)))
-
-    def _add_rows(self) -> None:
-        K, everyone = self.K, np.arange(len(self.size))
-        for c in everyone:
-            self.rows.append((c * K + np.arange(K), np.ones(K), float(self.size[c]), float(self.size[c])))
-        for k in range(K):
-            self._add(everyone, k, self.weight, self.lower[k], self.upper[k])
-        for row in self.counts:
-            kinds, at = np.unique(self.kind_of[row.groups], return_index=True)
-            self._add(kinds, row.component, row.coefficient[at], row.low, row.high)
-        cliques = clique_cover(self.groups.conflicts)
-        for clique in cliques:
-            for k in range(K):
-                self._add(self.kind_of[clique], k, np.ones(len(clique)), 0.0, 1.0)
-        for group, then, k in self.groups.implications.tolist():
-            self._add(self.kind_of[[group, then]], k, np.array([1.0, -1.0]), -np.inf, 0.0)
-        if cliques and self._alike():
-            # Members of a clique sit in different components; which ones does not matter.
-            for k, group in enumerate(max(cliques, key=len)[:K]):
-                self.most[self.kind_of[group], np.arange(K) != k] = 0
+    def _by_kind(self, rows: Rows) -> Rows:
+        """Rows over groups as rows over kinds: groups of a kind stand in the same rows, with the same coefficients."""
+        chosen = rows.over((self.first[:, None] * self.K + np.arange(self.K)).ravel())
+        chosen.matrix.resize(len(rows), self.most.size)
+        return chosen
 
     def _alike(self) -> bool:
         """Whether nothing tells one component from another."""
@@ -118,18 +108,22 @@ class PlacingModel:
         plain = not self.counts and not len(self.groups.implications) and self.asked.active_box is None
         return bool(same) and plain
 
-    def _box_rows(self, box: MeanBox, margin: float) -> list[tuple[np.ndarray, np.ndarray, float, float]]:
+    def _box_rows(self, box: MeanBox, margin: float) -> Rows:
         """``sum_g x_gk (sum over g of y - bound) >= margin``, scaled to coefficients of size one."""
-        kinds, rows = self.kind_of, []
+        N, values, component = self.groups.n_groups, [], []
         for k in range(self.K):
             for j in range(box.data.shape[1]):
                 for sign, bound in ((1.0, box.lower[k, j]), (-1.0, box.upper[k, j])):
                     if np.isfinite(bound):
                         away = sign * (box.data[:, j] - bound)  # first, lest an offset swallow the difference
-                        above = np.bincount(self.groups.of, away, minlength=self.groups.n_groups)
-                        scale = max(float(np.abs(above).max()), 1e-300)
-                        rows.append((kinds * self.K + k, above / scale, margin, np.inf))
-        return rows
+                        above = np.bincount(self.groups.of, away, minlength=N)
+                        values.append(above / max(float(np.abs(above).max()), 1e-300))
+                        component.append(k)
+        count = len(values)
+        columns = (np.arange(N) * self.K + np.array(component)[:, None]).ravel()
+        starts = np.arange(count + 1) * N
+        matrix = csr_matrix((np.concatenate(values), columns, starts), shape=(count, N * self.K))
+        return Rows(matrix, np.full(count, margin), np.full(count, np.inf))
 
 
 def clique_cover(conflicts: np.ndarray) -> list[np.ndarray]:

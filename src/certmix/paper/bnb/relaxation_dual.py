@@ -23,9 +23,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from certmix.presolve.instance import Instance
+from certmix.presolve.rows import side_rows
 from certmix.rounding import EPS
 
 SLACK = 1e-12
@@ -84,27 +84,7 @@ class SideRows:
     """Conflicts, implications and counts as rows ``matrix z <= right`` over z flattened, (g, k) at ``g K + k``."""
 
     def __init__(self, instance: Instance) -> None:
-        N, K = instance.n_groups, instance.n_components
-        rows: list[tuple[list[int], list[float], float]] = []
-        for g, h in instance.conflicts.tolist():
-            rows += [
-                ([g * K + k, h * K + k], [1.0, 1.0], 1.0)
-                for k in range(K)
-                if instance.allowed[g, k] and instance.allowed[h, k]
-            ]
-        for g, then, component in instance.implications.tolist():
-            for k in range(K) if component < 0 else (component,):
-                rows.append(([g * K + k, then * K + k], [1.0, -1.0], 0.0))
-        for row in instance.counts:
-            at = (row.groups * K + row.component).tolist()
-            each = row.coefficient.astype(np.float64)
-            rows.append((at, each.tolist(), float(row.high)))
-            rows.append((at, (-each).tolist(), -float(row.low)))
-        start = np.cumsum([0] + [len(at) for at, _, _ in rows])
-        where = np.array([i for at, _, _ in rows for i in at], dtype=np.int64)
-        value = np.array([v for _, values, _ in rows for v in values])
-        self.matrix = csr_matrix((value, where, start), shape=(len(rows), N * K))
-        self.right = np.array([right for _, _, right in rows])
+        self.matrix, self.right = side_rows(instance).binding(instance.allowed).at_most()
         self.transposed = self.matrix.T.tocsr()
         self.absolute = abs(self.transposed)
 

@@ -12,6 +12,7 @@ import pyomo.environ as pyo
 
 from certmix.paper.formulation.ranges import MeanRanges, WeightRanges, mean_ranges, weight_ranges
 from certmix.presolve.instance import Instance
+from certmix.presolve.rows import apart, counted, implied
 
 # Coordinates below this are taken as zero; what it changes is far below any solver's tolerance.
 TINY = 1e-11
@@ -157,27 +158,25 @@ def _add_assignment(model: pyo.ConcreteModel, instance: Instance) -> None:
 
 
 def _add_side_constraints(model: pyo.ConcreteModel, instance: Instance) -> None:
-    allowed = instance.allowed
-    model.cannot_link = pyo.ConstraintList()
-    for a, b in instance.conflicts.tolist():
-        for k in np.flatnonzero(allowed[a] & allowed[b]).tolist():
-            model.cannot_link.add(model.assign[a, k] + model.assign[b, k] <= 1)
-    model.implication = pyo.ConstraintList()
-    for group, then, k in instance.implications.tolist():
-        if allowed[group, k]:
-            target = model.assign[then, k] if allowed[then, k] else 0
-            model.implication.add(model.assign[group, k] - target <= 0)
+    shape = instance.allowed.shape
+    model.cannot_link, model.implication = pyo.ConstraintList(), pyo.ConstraintList()
     model.counting = pyo.ConstraintList()
-    for row in instance.counts:
-        inside = [
-            int(c) * model.assign[g, row.component]
-            for g, c in zip(row.groups.tolist(), row.coefficient, strict=True)
-            if allowed[g, row.component]
-        ]
-        if inside:
-            model.counting.add((row.low, sum(inside), row.high))
-        elif row.low > 0:
-            model.counting.add(model.size[row.component] <= -1)  # none of them may be there: infeasible
+    for constraints, rows in (
+        (model.cannot_link, apart(instance.conflicts, shape)),
+        (model.implication, implied(instance.implications, shape)),
+        (model.counting, counted(instance.counts, shape)),
+    ):
+        rows = rows.binding(instance.allowed)
+        for r, (low, high) in enumerate(zip(rows.low.tolist(), rows.high.tolist(), strict=True)):
+            row = rows.matrix[r]
+            terms = [
+                c * model.assign[divmod(at, shape[1])]
+                for at, c in zip(row.indices.tolist(), row.data.tolist(), strict=True)
+            ]
+            if terms:
+                constraints.add((None if np.isinf(low) else low, sum(terms), high))
+            else:
+                constraints.add(model.size[0] <= -1)  # none of them may be there: infeasible
 
 
 def _add_weights(model: pyo.ConcreteModel, instance: Instance, weights: WeightRanges) -> None:

@@ -14,8 +14,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.special import ndtr
 
-from certmix.interruption import noted
-from certmix.stopping import current, obey
+from certmix.highs import minimise
 
 # Breakpoints of the piecewise-linear normal distribution function; two more lie beyond every sample.
 _INNER = np.array([0.8788, 1.2424, 1.6667, 2.1515, 3.0])
@@ -111,9 +110,8 @@ def _step_b(x: np.ndarray, means: np.ndarray, deviations: np.ndarray) -> np.ndar
     matrix = np.vstack([np.hstack([cdf, -ones]), np.hstack([cdf, ones]), [[1.0] * K + [0.0]]])
     low = np.concatenate([np.full(n, -np.inf), wanted, [1.0]])
     high = np.concatenate([wanted, np.full(n, np.inf), [1.0]])
-    found = _solve(
-        np.r_[np.zeros(K), 1.0], csr_matrix(matrix), low, high, np.zeros(K + 1), np.r_[np.ones(K), np.inf]
-    )
+    upper = np.r_[np.ones(K), np.inf]
+    found = minimise(np.r_[np.zeros(K), 1.0], csr_matrix(matrix), low, high, upper=upper)[1]
     weights = np.full(K, 1.0 / K) if found is None else np.maximum(found[:K], 0.0)
     return np.asarray(weights / weights.sum())
 
@@ -194,14 +192,14 @@ def _fixed_cells(
     inside[row, component], inside[row, K + component] = x[sample], -1.0
     rows, rows_low, rows_high = grid.parameter_rows(K, 2 * K + 1)
     flat = cells[edge]
-    found = _solve(
+    found = minimise(
         np.r_[np.zeros(2 * K), 1.0],
         csr_matrix(np.vstack([above, below, inside, rows])),
         np.concatenate([np.full(n, -np.inf), wanted - constant, grid.v[flat], rows_low]),
         np.concatenate([wanted - constant, np.full(n, np.inf), grid.v[flat + 1], rows_high]),
-        np.r_[np.full(K, grid.s_low), np.full(K, -np.inf), 0.0],
-        np.r_[np.full(K, grid.s_high), np.full(K, np.inf), np.inf],
-    )
+        lower=np.r_[np.full(K, grid.s_low), np.full(K, -np.inf), 0.0],
+        upper=np.r_[np.full(K, grid.s_high), np.full(K, np.inf), np.inf],
+    )[1]
     return None if found is None else (found[:K], found[K : 2 * K])
 
 
@@ -270,7 +268,16 @@ def _neighbouring_cells(
     known[Z[own]] = 1.0
     known[L[own]] = (u[owner[own]] - grid.v[cell[own]]) / width[own]
     known[2 * K] = 1.0  # eps is found when the solver completes the start
-    found = _solve(cost, rows.matrix(), *rows.limits(), lower, upper, integer, known, time_limit)
+    found = minimise(
+        cost,
+        rows.matrix(),
+        *rows.limits(),
+        lower=lower,
+        upper=upper,
+        integer=integer,
+        start=known,
+        time_limit=time_limit,
+    )[1]
     return (s, t) if found is None else (found[:K], found[K : 2 * K])
 
 
@@ -303,53 +310,3 @@ class _Rows:
 
     def limits(self) -> tuple[np.ndarray, np.ndarray]:
         return np.concatenate(self._low), np.concatenate(self._high)
-
-
-def _solve(
-    cost: np.ndarray,
-    matrix: csr_matrix,
-    low: np.ndarray,
-    high: np.ndarray,
-    lower: np.ndarray,
-    upper: np.ndarray,
-    integer: np.ndarray | None = None,
-    start: np.ndarray | None = None,
-    time_limit: float = math.inf,
-) -> np.ndarray | None:
-    """The best point that HiGHS finds; None when it has none."""
-    import highspy
-
-    model = highspy.HighsLp()
-    model.num_row_, model.num_col_ = matrix.shape
-    model.col_cost_, model.col_lower_, model.col_upper_ = cost, lower, upper
-    model.row_lower_, model.row_upper_ = low, high
-    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    model.a_matrix_.start_ = matrix.indptr.astype(np.int32)
-    model.a_matrix_.index_ = matrix.indices.astype(np.int32)
-    model.a_matrix_.value_ = matrix.data.astype(np.float64)
-    if integer is not None:
-        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
-        model.integrality_ = [kinds[int(i)] for i in integer]
-    solver = highspy.Highs()
-    for option, value in (("output_flag", False), ("threads", 1), ("random_seed", 0)):
-        solver.setOptionValue(option, value)
-    obey(solver, time_limit)
-    if solver.passModel(model) == highspy.HighsStatus.kError:
-        return None
-    if integer is None:
-        solver.run()
-    else:
-        if start is not None:
-            solution = highspy.HighsSolution()
-            solution.col_value = start.tolist()
-            solver.setSolution(solution)
-        # HiGHS stays in this thread. In another one its own threads can outlive it, and abort the program at its end.
-        stop = current()
-        with noted() as signals:
-            solver.cbMipInterrupt += lambda event: event.interrupt() if signals or stop.raised else None
-            solver.run()
-        if signals:
-            raise KeyboardInterrupt
-    if solver.getInfo().primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
-        return None
-    return np.array(solver.getSolution().col_value)

@@ -14,8 +14,8 @@ from certmix.local.parameters import best_parameters, one_hot
 from certmix.local.rounding import conclude
 from certmix.local.solution import CONSTRAINTS, LocalSolution
 from certmix.presolve.instance import Instance, reduce
+from certmix.presolve.rows import side_rows, sizes
 from certmix.problem import Problem
-from certmix.problem.rules import ALL
 
 # SLSQP works with dense matrices: its time grows with the cube of the number of variables, to some seconds an
 # iteration for a thousand.
@@ -163,60 +163,34 @@ class _Relaxed:
 
     def constraints(self) -> list[dict[str, Any]]:
         """Linear constraints: the last component's shares, weights that add up to one, and the user's."""
-        N, K, instance = self.N, self.K, self.instance
-        equal, above = _Rows(N, K, self.d), _Rows(N, K, self.d)
-        for g in range(N):
-            (above if instance.allowed[g, -1] else equal).add([(g, K - 1, 1.0)], 0.0)
+        instance, columns = self.instance, self.N * self.K
+        limits = sizes(instance.weight, instance.size_lower, instance.size_upper)
+        last, is_open = np.eye(columns)[self.K - 1 :: self.K], instance.allowed[:, -1]
+        equal = [self._system(last[~is_open])]
         if instance.problem.fixed_weights is None:
-            equal.add([], 1.0, weights=np.ones(K))
+            equal.append(self._system(np.zeros((1, columns)), 1.0, np.ones((1, self.K))))
             if "weights" in instance.problem.estimators:
-                for k in range(K - 1):
-                    sizes = [(g, k, -float(instance.weight[g]) / instance.n_samples) for g in range(N)]
-                    equal.add(sizes, 0.0, weights=np.eye(K)[k])
-        for k in range(K):
-            sizes = [(g, k, float(instance.weight[g])) for g in range(N)]
-            if instance.size_lower[k] > 0:
-                above.add(sizes, float(instance.size_lower[k]))
-            if instance.size_upper[k] < instance.n_samples:
-                above.add([(g, k, -w) for g, k, w in sizes], -float(instance.size_upper[k]))
-        for a, b in instance.conflicts:
-            for k in range(K):
-                above.add([(a, k, -1.0), (b, k, -1.0)], -1.0)
-        for group, then, component in instance.implications:
-            for k in range(K) if component == ALL else (component,):
-                above.add([(then, k, 1.0), (group, k, -1.0)], 0.0)
-        for count in instance.counts:
-            entries = [
-                (g, count.component, float(c)) for g, c in zip(count.groups, count.coefficient, strict=True)
-            ]
-            above.add(entries, float(count.low))
-            above.add([(g, k, -c) for g, k, c in entries], -float(count.high))
-        return [rows.as_constraint(kind) for rows, kind in ((equal, "eq"), (above, "ineq")) if rows.rows]
+                shares = limits.matrix.toarray()[:-1] / -instance.n_samples
+                equal.append(self._system(shares, weights=np.eye(self.K)[:-1]))
+        matrix, right = (limits + side_rows(instance)).binding(instance.allowed).at_most()
+        above = [self._system(last[is_open]), self._system(-matrix.toarray(), -right)]
+        return [*_constraint("eq", equal), *_constraint("ineq", above)]
+
+    def _system(
+        self, shares: np.ndarray, right: np.ndarray | float = 0.0, weights: np.ndarray | float = 0.0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """``matrix v = (or >=) right`` from coefficients of all shares, (rows, N K), and of the weights, (rows, K)."""
+        shares = shares.reshape(-1, self.N, self.K)
+        matrix = np.zeros((len(shares), self.N * (self.K - 1) + self.K * (self.d + 1)))
+        matrix[:, : self.N * (self.K - 1)] = (shares[:, :, :-1] - shares[:, :, -1:]).reshape(len(shares), -1)
+        matrix[:, -self.K :] = weights
+        said = matrix.any(axis=1)  # with one component everything is decided
+        return matrix[said], (right - shares[:, :, -1].sum(axis=1))[said]
 
 
-class _Rows:
-    """Rows of a system ``matrix v = (or >=) right``, written down with all components."""
-
-    def __init__(self, N: int, K: int, d: int) -> None:
-        self.shape = (N, K, d)
-        self.rows: list[np.ndarray] = []
-        self.right: list[float] = []
-
-    def add(
-        self, entries: list[tuple[Any, Any, float]], right: float, weights: np.ndarray | None = None
-    ) -> None:
-        N, K, d = self.shape
-        shares = np.zeros((N, K))
-        for g, k, coefficient in entries:
-            shares[g, k] += coefficient
-        row = np.zeros(N * (K - 1) + K * d + K)
-        row[: N * (K - 1)] = (shares[:, :-1] - shares[:, -1:]).ravel()
-        if weights is not None:
-            row[-K:] = weights
-        if np.any(row):  # with one component everything is decided
-            self.rows.append(row)
-            self.right.append(right - float(shares[:, -1].sum()))
-
-    def as_constraint(self, kind: str) -> dict[str, Any]:
-        matrix, right = np.array(self.rows), np.array(self.right)
-        return {"type": kind, "fun": lambda v: matrix @ v - right, "jac": lambda v: matrix}
+def _constraint(kind: str, systems: list[tuple[np.ndarray, np.ndarray]]) -> list[dict[str, Any]]:
+    """What SciPy makes of systems put together; nothing of none."""
+    matrix, right = np.vstack([s[0] for s in systems]), np.concatenate([s[1] for s in systems])
+    return (
+        [{"type": kind, "fun": lambda v: matrix @ v - right, "jac": lambda v: matrix}] if len(right) else []
+    )

@@ -12,7 +12,7 @@ from __future__ import annotations
 import highspy
 import numpy as np
 
-from certmix.stopping import obey
+from certmix.highs import run, silent_solver
 
 MOST_ITERATIONS = 100_000  # of the simplex method at a time; ordinary masters take hundreds
 
@@ -25,11 +25,8 @@ class Master:
         self.n_groups, self.n_features = phi.shape
         self.counts = counts
         self._with_slack = False
-        highs = highspy.Highs()
-        highs.setOptionValue("output_flag", False)
-        highs.setOptionValue("threads", 1)
         # With costs of 1e7 the simplex method was seen to go round in circles; without a solution the ascent ends.
-        highs.setOptionValue("simplex_iteration_limit", MOST_ITERATIONS)
+        highs = silent_solver(simplex_iteration_limit=MOST_ITERATIONS)
         highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
         self.highs = highs
         empty_i, empty_f = np.zeros(0, dtype=np.int32), np.zeros(0)
@@ -80,8 +77,7 @@ class Master:
 
     def solve(self) -> tuple[float, np.ndarray, np.ndarray, np.ndarray] | None:
         """``(value, coefficients and deviations, sigma, dual of every set)``; None when HiGHS did not solve it."""
-        obey(self.highs)
-        self.highs.run()
+        run(self.highs)
         if self.highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
         solution = self.highs.getSolution()
