@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import math
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from certmix.interruption import noted
 from certmix.stopping import current
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 
 class Ending(Enum):

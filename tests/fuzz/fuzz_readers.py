@@ -21,6 +21,7 @@ def main() -> int:
     except ImportError:
         print("fuzz_readers.py needs atheris: pip install 'certmix[fuzz]'", file=sys.stderr)
         return 2
+    sys.path.append(str(Path(__file__).parents[1]))  # what all tests share
     with atheris.instrument_imports(include=["certmix.io", "certmix.problem", "certmix.certificate"]):
         from reading import readers, reads_or_complains
 

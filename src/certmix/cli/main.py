@@ -23,7 +23,7 @@ from certmix.errors import CertmixError, InfeasibleError, OutputError
 from certmix.interruption import INTERRUPTED, NOT_WRITTEN
 from certmix.places import at
 
-OK, BAD_INPUT, NOT_CERTIFIED, INFEASIBLE = 0, 2, 3, 4
+OK, BAD_INPUT, INFEASIBLE = 0, 2, 4
 
 app = typer.Typer(
     name="certmix",

@@ -102,7 +102,7 @@ def read_grid(
 
 # -- text ----------------------------------------------------------------------------------------------
 def _upright(source: Source, sheet: Sheet, style: Style) -> Grid:
-    notes = _notes(source, sheet, style)
+    notes = _notes(sheet, style)
     if sheet.head is None:
         names = [f"x{j}" for j in range(len(sheet.columns))]
         notes.append(
@@ -120,7 +120,7 @@ def _upright(source: Source, sheet: Sheet, style: Style) -> Grid:
 
 def _turned(source: Source, sheet: Sheet, style: Style) -> Grid:
     """Samples from the columns of a sheet: its first row names them, its first column the features."""
-    notes, warnings = _notes(source, sheet, style), []
+    notes, warnings = _notes(sheet, style), []
     body = sheet.columns if sheet.head is None else sheet.columns[1:]
     if not body:
         raise InputError(f"{source} has one column only; with --transpose the samples are in the columns")
@@ -159,7 +159,7 @@ def _turned(source: Source, sheet: Sheet, style: Style) -> Grid:
     )
 
 
-def _notes(source: Source, sheet: Sheet, style: Style) -> list[str]:
+def _notes(sheet: Sheet, style: Style) -> list[str]:
     notes = []
     word = {";": "semicolons", "\t": "tabs"}.get(sheet.sep, repr(sheet.sep))
     if style.sep is not None or sheet.sep == ";":

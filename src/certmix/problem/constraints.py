@@ -176,22 +176,6 @@ class Covering(Counting):
     kind: ClassVar[str] = "covering"
 
 
-KINDS: dict[str, type[Constraint]] = {
-    c.kind: c
-    for c in (
-        MustLink,
-        CannotLink,
-        Implication,
-        Label,
-        MinimumSize,
-        MaximumSize,
-        Packing,
-        Partitioning,
-        Covering,
-    )
-}
-
-
 def is_blank(value: Any) -> bool:
     """Whether a cell or value says nothing."""
     if value is None:

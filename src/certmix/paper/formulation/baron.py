@@ -93,7 +93,6 @@ class _Job:
         self._gams = gams
         self._folder = tempfile.TemporaryDirectory()
         self._path = Path(self._folder.name)
-        self._threads = limits.threads
         self.status: dict[str, float] = {}
         self.nodes = 0
         self.asked = False

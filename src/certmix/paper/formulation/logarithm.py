@@ -17,7 +17,6 @@ from typing import Literal
 import numpy as np
 
 Variant = Literal["tangent", "chord"]
-VARIANTS: tuple[str, ...] = ("tangent", "chord")
 
 
 @dataclass(frozen=True)

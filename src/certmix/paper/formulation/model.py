@@ -170,11 +170,11 @@ def _add_side_constraints(model: pyo.ConcreteModel, instance: Instance) -> None:
         for r, (low, high) in enumerate(zip(rows.low.tolist(), rows.high.tolist(), strict=True)):
             row = rows.matrix[r]
             terms = [
-                c * model.assign[divmod(at, shape[1])]
+                int(c) * model.assign[divmod(at, shape[1])]
                 for at, c in zip(row.indices.tolist(), row.data.tolist(), strict=True)
             ]
             if terms:
-                constraints.add((None if np.isinf(low) else low, sum(terms), high))
+                constraints.add((None if np.isinf(low) else int(low), sum(terms), int(high)))
             else:
                 constraints.add(model.size[0] <= -1)  # none of them may be there: infeasible
 

@@ -114,7 +114,6 @@ SOLVERS = {
         program="gams",
     ),
 }
-DEFAULT = "scip"
 
 
 def solver(name: str, formulation: str) -> Solver:

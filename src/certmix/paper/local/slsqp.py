@@ -180,9 +180,9 @@ class _Relaxed:
         self, shares: np.ndarray, right: np.ndarray | float = 0.0, weights: np.ndarray | float = 0.0
     ) -> tuple[np.ndarray, np.ndarray]:
         """``matrix v = (or >=) right`` from coefficients of all shares, (rows, N K), and of the weights, (rows, K)."""
-        shares = shares.reshape(-1, self.N, self.K)
-        matrix = np.zeros((len(shares), self.N * (self.K - 1) + self.K * (self.d + 1)))
-        matrix[:, : self.N * (self.K - 1)] = (shares[:, :, :-1] - shares[:, :, -1:]).reshape(len(shares), -1)
+        shares, free = shares.reshape(-1, self.N, self.K), self.N * (self.K - 1)
+        matrix = np.zeros((len(shares), free + self.K * (self.d + 1)))
+        matrix[:, :free] = (shares[:, :, :-1] - shares[:, :, -1:]).reshape(len(shares), free)
         matrix[:, -self.K :] = weights
         said = matrix.any(axis=1)  # with one component everything is decided
         return matrix[said], (right - shares[:, :, -1].sum(axis=1))[said]

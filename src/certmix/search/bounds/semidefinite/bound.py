@@ -52,7 +52,6 @@ HASTE = 2, 0.3  # likewise, for narrower blocks
 ROOT_ROUNDS = 60
 NODE_ROUNDS = 30
 SPLIT_FROM = 250  # groups: with fewer, all sizes stay in one root
-CUT_ROUNDS = 1  # rounds between two searches for cuts
 
 
 @dataclass
@@ -370,8 +369,7 @@ class SemidefiniteBound:
                 if not np.array_equal(before, domain.mask):
                     warm = Warm(shape, method)
                     break
-                if rounds % CUT_ROUNDS == 0:
-                    separate(method)
+                separate(method)
                 if _slow(history, cutoff, *HASTE) and refine(method, cutoff - bound):
                     history = history[-1:]
                 elif self._stalls(history, cutoff, rounds, root >= 0):
@@ -395,7 +393,7 @@ class SemidefiniteBound:
     ) -> Visit:
         if note is not None:
             note.stalled()
-        group, component = self._choose(domain, shape, method)
+        group, component = self._choose(shape, method)
         return Visit(domain, bound, True, keep(shape, method), group, component, self._rounded(shape, method))
 
     def _rounded(self, shape: Contraction, method: Method) -> np.ndarray | None:
@@ -413,7 +411,7 @@ class SemidefiniteBound:
             found = self._local.from_means(means)
         return None if found is None else found[0]
 
-    def _choose(self, domain: Domain, shape: Contraction, method: Method) -> tuple[int, int]:
+    def _choose(self, shape: Contraction, method: Method) -> tuple[int, int]:
         """The group and component to branch on."""
         undecided = np.flatnonzero((shape.mask & (shape.mask - 1)) != 0)
         cover = method.coverage()

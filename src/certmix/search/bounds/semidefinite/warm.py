@@ -184,7 +184,7 @@ def warm_start(shape: Contraction, pools: list[Pool], warm: Warm, threads: Threa
         pools,
         [p for p, pool in enumerate(pools) for b in old.blocks if b.pool == source[int(pool.components[0])]],
     )
-    shares = _shares(shape, pools, old_shape, old, into)
+    shares = _shares(pools, old_shape, old, into)
     for p, pool in enumerate(pools):
         q = source[int(pool.components[0])]
         old_index = old.pools[q].index
@@ -214,9 +214,7 @@ def warm_start(shape: Contraction, pools: list[Pool], warm: Warm, threads: Threa
     return Method(shape.root, shape.apart, pools, blocks, cover, sigma, threads)
 
 
-def _shares(
-    shape: Contraction, pools: list[Pool], old_shape: Contraction, old: Method, into: np.ndarray
-) -> list[np.ndarray]:
+def _shares(pools: list[Pool], old_shape: Contraction, old: Method, into: np.ndarray) -> list[np.ndarray]:
     """How much of the parent's matrices each pool takes over, per old super-point.
 
     Where a pool was divided because one of its components got a name, the share of a super-point in that component is
