@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_root import rooted
+from claiming import rooted
 
 import certmix
 from certmix.certificate.prove import make

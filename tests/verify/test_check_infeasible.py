@@ -8,42 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from claiming import Tree, claim
 
 import certmix
-from certmix.certificate.statement import state
 from certmix.io.certificates import Certificate
 from certmix.problem import CannotLink, Label, MaximumSize, MustLink, Packing, Problem, is_feasible
 from certmix.problem.features import EVERY_FEATURE, Feature
 from certmix.verify.check import Verdict, check
-from certmix.verify.statement import data_digest, digest
-from certmix.verify.tree import IN, OUT, ROOT
+from certmix.verify.tree import IN, OUT
 from random_instances import random_problem
-
-Tree = list[tuple[int, int, int, int]]  # parent, kind, args
-
-
-def claim(
-    problem: Problem, tree: Tree | None = None, steps: Any = ()
-) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The certificate of an infeasible problem: root and the given nodes, and steps."""
-    nodes = [(-1, ROOT, 0, 0), *(tree or [])]
-    statement = state(problem)
-    document = {
-        "format": "certmix-certificate",
-        "version": 4,
-        "claim": "infeasible",
-        "objective": None,
-        "bound": None,
-        "digests": {"statement": digest(statement), "data": data_digest(problem.data)},
-        "steps": [{"node": node, "kind": kind} for node, kind in steps],
-        "statement": statement,
-    }
-    arrays = {
-        "tree/parent": np.array([p for p, *_ in nodes], dtype=np.int32),
-        "tree/kind": np.array([kind for _, kind, *_ in nodes], dtype=np.int8),
-        "tree/args": np.array([(a, b, 0) for _, _, a, b in nodes], dtype=np.int32),
-    }
-    return document, arrays
 
 
 def verdict(problem: Problem, *args: Any) -> Verdict:

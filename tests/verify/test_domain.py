@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from test_root import rooted
+from claiming import determinant, rooted
 
 from certmix.verify.domain import Domain
 from certmix.verify.enumeration import feasible
@@ -38,14 +38,12 @@ def test_conclusions_keep_every_clustering_that_obeys_the_rules(seed: int) -> No
 
 def test_singular_matrices_are_not_called_semidefinite() -> None:
     """Where rounding decides whether Cholesky's method comes to its end, its end proves nothing."""
-    from test_hostile_statements import _determinant
-
     rng, negative = np.random.default_rng(1), 0
     for _ in range(300):
         a = rng.normal(size=(3, 2))
         matrix = a @ a.T
         matrix = np.triu(matrix) + np.triu(matrix, 1).T
-        if _determinant(matrix) < 0:
+        if determinant(matrix) < 0:
             negative += 1
             assert not proved_semidefinite(matrix)
     assert negative > 50

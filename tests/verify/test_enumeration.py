@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from test_root import rooted
+from claiming import rooted
 
 import certmix
 from certmix.errors import InfeasibleError, UnsupportedError

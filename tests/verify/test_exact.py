@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from claiming import claim
 
 import certmix
 from certmix.io.certificates import Certificate
@@ -81,7 +82,5 @@ def test_averages_that_must_lie_in_a_box_and_cannot() -> None:
     assert result.certificate_level == "verified"
     assert result.certificate is not None
     inside = out.replace(mean_bounds=(-1.0, np.nextafter(third, 1.0)))
-    from test_infeasible import claim
-
     assert check(*claim(out, [], [(0, "enumerate")]), data).verified
     assert not check(*claim(inside, [], [(0, "enumerate")]), data).verified

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from test_root import rooted
+from claiming import rooted
 
 from certmix.certificate.recording import walk
 from certmix.problem import CannotLink, Problem

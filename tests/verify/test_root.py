@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import json
 
 import numpy as np
 import pytest
+from claiming import rooted
 
 from certmix.certificate.statement import state
 from certmix.presolve.instance import reduce
@@ -14,13 +14,8 @@ from certmix.problem import Problem, interchangeable, is_feasible
 from certmix.verify import statement as statements
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Rejected
-from certmix.verify.root import Root, build
+from certmix.verify.root import build
 from random_instances import random_problem
-
-
-def rooted(problem: Problem) -> Root:
-    entry = json.loads(json.dumps(state(problem)))
-    return build(statements.read(entry), problem.data)
 
 
 @pytest.mark.parametrize("seed", range(80))

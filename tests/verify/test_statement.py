@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from claiming import determinant
 
 import certmix
 from certmix.certificate.statement import state
@@ -130,15 +131,8 @@ def test_an_indefinite_precision_is_rejected() -> None:
             refused += 1
             continue
         assert ratio < 1.0
-        assert _determinant(matrix) > 0
+        assert determinant(matrix) > 0
     assert refused > 100
-
-
-def _determinant(m: np.ndarray) -> Any:
-    from fractions import Fraction
-
-    (a, b, c), (d, e, f), (g, h, i) = [[Fraction(float(x)) for x in row] for row in m]
-    return a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
 
 
 def test_a_bound_above_the_clusterings_own_value_is_rejected() -> None:

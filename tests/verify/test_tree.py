@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from test_root import rooted
+from claiming import rooted
 
 from certmix.problem import Problem
 from certmix.verify.domain import Domain
