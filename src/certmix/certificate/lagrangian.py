@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from certmix.certificate.conflicts import Conflicts, Relaxed
 from certmix.certificate.draft import Draft, Unproved
 from certmix.certificate.recording import Walk, walk
 from certmix.search.bounds.dual import DualBound
@@ -37,7 +36,6 @@ SHORT = 10
 NEAR = 3e-3  # a gap that is worth all iterations
 COARSE = 0.05  # far from the target prices need not be exact
 ENOUGH = 0.3  # share of what is lacking that a few iterations must bring, lest the node is split
-MUCH_WORK = 5e7  # (pricing node, group, coordinate) triples
 PATIENCE = 25  # iterations that must bring something
 TRIES = 4
 AIMED, CLAIMED = 0.5, 0.999  # shares of the slack that the search for a price and the claim give away
@@ -62,8 +60,6 @@ class LagrangianProver:
         Features, pricer and perhaps the multipliers of a run.
     ahead : float
         How far above the target the ascent aims, in nats: the slack that keeps pricing trees small.
-    conflicts : Conflicts, optional
-        Where the multipliers are those of the problem without its conflicts, who tells which of these matter.
     """
 
     def __init__(
@@ -73,22 +69,17 @@ class LagrangianProver:
         target: float,
         *,
         ahead: float,
-        conflicts: Conflicts | None = None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> None:
         self.root = root
         self.dual = dual
         self.target = target
         self.ahead = ahead
-        self.conflicts = conflicts
         self.should_stop = should_stop
         self.pricing_nodes = 0
         self.checking = 0.0  # seconds of the checker's own work so far: what a check will take at most
-        self.known: np.ndarray | None = None
         self.root_decided = -1  # groups that are decided at the root
-        partner = (
-            dual.pricer.partner
-        )  # the same pairs as the search's pricing, for whose multipliers are good
+        partner = dual.pricer.partner  # the same pairs as the search's pricing
         first = np.flatnonzero(np.arange(root.N) < partner)
         self.pairs = np.column_stack([first, partner[first]])
 
@@ -138,15 +129,7 @@ class LagrangianProver:
         if len(maybe_empty):
             return tree.AT_MOST, int(maybe_empty[0]), 0, task.multipliers
         sets = [m for m in domain.exchangeable(root) if domain.high[m[0]] > 0]
-        relaxed = None if self.conflicts is None else self.conflicts.cheapest(domain)
-        if self.conflicts is not None and relaxed is not None and relaxed.value < self.target:
-            worst = self.conflicts.worst(domain, relaxed)
-            if worst is not None:  # no multipliers could do: split there
-                g, k = worst
-                first = next(int(m[0]) for m in sets if k in m)
-                return tree.IN, g, first, task.multipliers
-        ascent = self._ascent(task, sets, relaxed)
-        self._remember(ascent)
+        ascent = self._ascent(task, sets)
         if ascent.best + self._shift(domain) >= self.target:
             found = self._trees(ascent, domain, sets)
             if found is not None:
@@ -157,18 +140,17 @@ class LagrangianProver:
     def _shift(self, domain: Domain) -> float:
         return float(self.root.entropy[domain.high == 0, 0].sum()) - self.root.error
 
-    def _ascent(self, task: _Task, sets: list[np.ndarray], relaxed: Relaxed | None) -> Lagrangian:
-        """Multipliers for a domain; ``relaxed`` is a good clustering of it without conflicts."""
+    def _ascent(self, task: _Task, sets: list[np.ndarray]) -> Lagrangian:
+        """Multipliers for a domain."""
         aim = self.target + self.ahead - self._shift(task.domain)
         dual = self.dual
-        if task.node == 0 and dual.only_root and self.conflicts is None:
+        if task.node == 0 and dual.only_root:
             dual.advance_root(self.target + self.ahead, 0.0)
             if dual.root_ascent is not None:
                 return self._climb(dual.root_ascent, aim, dual.node_limit(True))
         phi, start = dual.phi, dual.start
-        known = self.known if task.multipliers is None else task.multipliers
-        if known is not None:
-            parent = (known - dual.arrays.scatter[0]) / dual.arrays.weight
+        if task.multipliers is not None:
+            parent = (task.multipliers - dual.arrays.scatter[0]) / dual.arrays.weight
             phi = np.column_stack([parent, phi])
             start = np.concatenate([[1.0], np.zeros(len(start))])
         classes = [self._pricing_class(task.domain, members) for members in sets]
@@ -184,30 +166,15 @@ class LagrangianProver:
         )
         ascent.coarseness = COARSE
         limit = dual.node_limit(False)
-        if relaxed is not None:
-            dual.partition = [relaxed.labels == k for k in range(self.root.K)]
         ascent.begin(start, dual.admissible(classes), aim, limit)
         while ascent.best < aim and ascent.iterations < ITERATIONS and not self.should_stop():
             before, gone = ascent.best, ascent.iterations
             ascent.advance(aim, min(gone + SHORT, ITERATIONS), limit, 4 * limit)
             gained, lacking = ascent.best - before, aim - ascent.best
-            if relaxed is not None:
-                # There is no gap that splitting could close: more iterations, unless they are dear.
-                near = ascent.nodes * self.root.N * self.root.d < MUCH_WORK
-            else:
-                near = lacking < NEAR * max(1.0, abs(aim))
+            near = lacking < NEAR * max(1.0, abs(aim))
             if ascent.iterations == gone or (not near and gained < ENOUGH * lacking):
                 break  # splitting is cheaper
         return ascent
-
-    def _remember(self, ascent: Lagrangian) -> None:
-        """Keep the multipliers of a good bound for nodes that have no others."""
-        if self.conflicts is None or ascent.best < self.target - NEAR * abs(self.target):
-            return
-        if self.known is None:
-            first = self.dual.phi @ self.dual.start
-            self.known = first * self.dual.arrays.weight + self.dual.arrays.scatter[0]
-        self.known = np.where(ascent.free, ascent.best_t, self.known)
 
     def _climb(self, ascent: Lagrangian, aim: float, limit: int) -> Lagrangian:
         """Ascend as long as it pays."""

@@ -6,8 +6,7 @@ import json
 import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from certmix.certificate.draft import Draft, Unproved
 from certmix.certificate.statement import state
@@ -23,6 +22,9 @@ from certmix.verify.domain import Domain
 from certmix.verify.enumeration import MOST, count
 from certmix.verify.evidence import Rejected
 from certmix.verify.root import Root, build
+
+if TYPE_CHECKING:
+    from certmix.search.bounds.dual import DualBound
 
 MOST_GROUPS = 200_000
 MOST_DIMENSIONS = 6
@@ -163,8 +165,7 @@ def _anew(
         def late() -> bool:
             return time.perf_counter() > until or should_stop()
 
-        own = None if conflicting else record.dual
-        found, checking = _lagrangian(problem, result, own, root, instance, threads, late)
+        found, checking = _lagrangian(problem, result, record.dual, root, instance, threads, late)
         return _checked(found, problem, checking, seconds)
 
     def by_search(seconds: float) -> Made:
@@ -191,9 +192,9 @@ def _anew(
     raise Unproved("; ".join(reasons))
 
 
-def _settled_at_root(record: Any, result: Result) -> bool:
+def _settled_at_root(dual: DualBound | None, result: Result) -> bool:
     """Whether the run's own multipliers were good enough without branching."""
-    ascent = getattr(record, "root_ascent", None)
+    ascent = None if dual is None else dual.root_ascent
     return ascent is not None and bool(ascent.best >= _target(result)[0])
 
 
@@ -209,7 +210,7 @@ def _target(result: Result) -> tuple[float, float]:
 def _lagrangian(
     problem: Problem,
     result: Result,
-    record: Any,
+    dual: DualBound | None,
     root: Root,
     instance: Instance,
     threads: int,
@@ -218,7 +219,6 @@ def _lagrangian(
     """The certificate, and how many seconds it will take about to check it."""
     if root.N > MOST_GROUPS or root.d > MOST_DIMENSIONS:
         raise Unproved(f"{root.N} groups in {root.d} dimensions are too many for pricing trees")
-    from certmix.certificate.conflicts import Conflicts
     from certmix.certificate.lagrangian import LagrangianProver
     from certmix.search.bounds.dual import DualBound
     from certmix.search.threads import Threads
@@ -226,14 +226,10 @@ def _lagrangian(
     target, ahead = _target(result)
     allowed = max(result.tolerances.allowed(result.objective), 1e-9)
     assert result.labels is not None
-    dual, conflicts = record if isinstance(record, DualBound) else None, None
-    if dual is None:
-        instance = replace(instance, conflicts=instance.conflicts[:0])
-        conflicts = Conflicts(root, instance) if len(root.conflicts) else None
-        dual = DualBound(instance, result.labels, allowed=allowed, should_stop=late)
+    dual = dual or DualBound(instance, result.labels, allowed=allowed, should_stop=late)
     draft = Draft()
     with Threads(threads) as pool:
         dual.resume(late, pool)  # those of the run are gone
-        prover = LagrangianProver(root, dual, target, ahead=ahead, conflicts=conflicts, should_stop=late)
+        prover = LagrangianProver(root, dual, target, ahead=ahead, should_stop=late)
         prover.prove(draft)
     return draft.certificate(problem, result, target), prover.checking

@@ -1,4 +1,4 @@
-"""Certificates of problems in which conflicts matter: by branching on them, and by a semidefinite search."""
+"""Certificates of problems in which conflicts matter: the run's own boxes, or a semidefinite search."""
 
 from __future__ import annotations
 
@@ -7,16 +7,10 @@ import pytest
 
 import certmix
 from certmix.certificate import prove
-from certmix.certificate.conflicts import Conflicts
 from certmix.certificate.prove import Unproved, make
-from certmix.certificate.statement import state
-from certmix.presolve.instance import reduce
 from certmix.problem import CannotLink, MaximumSize, MinimumSize, Problem
 from certmix.result import Result
-from certmix.verify import statement
 from certmix.verify.check import Verdict, check
-from certmix.verify.domain import Domain
-from certmix.verify.root import build
 
 
 def entangled(seed: int, n: int, K: int, links: int, spread: float = 1.5) -> Problem:
@@ -44,16 +38,13 @@ def verdict_on(problem: Problem, result: Result) -> tuple[set[str], int, Verdict
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_branching_on_broken_conflicts_proves_the_optimum(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    """Multipliers of the problem without conflicts, and a tree over those that a cheap clustering breaks."""
-    monkeypatch.setattr(prove, "MOST_DENSE", 0)
+def test_a_search_over_boxes_proves_what_conflicts_cost(seed: int) -> None:
+    """Whatever conflicts there are, the tree of the run is the proof."""
     problem = entangled(seed, 36, 2, 12)
-    result = certmix.solve(problem, "interval")
-    kinds, nodes, verdict = verdict_on(problem, result)
-    assert verdict.verified, verdict.sentence
-    assert "lagrangian" in kinds
-    assert nodes > 1
-    assert result.tolerances.closed(result.objective, verdict.bound)
+    result = certmix.solve(problem, "interval", verify=True, certificate=True)
+    assert result.certificate is not None
+    assert result.certificate_level == "verified"
+    assert {step["kind"] for step in result.certificate.document["steps"]} == {"boxes"}
 
 
 @pytest.mark.parametrize("seed", [0, 2])
@@ -76,25 +67,6 @@ def test_an_unfinished_run_gets_a_semidefinite_proof_of_its_bound() -> None:
     assert result.lower_bound - 1e-8 * abs(result.lower_bound) <= certificate.bound
     assert certificate.bound <= certmix.solve(problem, "interval").objective
     assert check(certificate.document, certificate.arrays, problem.data).verified
-
-
-def test_the_clustering_that_ignores_conflicts_says_which_matter() -> None:
-    """Without conflicts the clustering is cheaper; the conflict chosen is broken and its group free to leave."""
-    problem = entangled(1, 40, 2, 14)
-    root = build(statement.read(state(problem)), problem.data)
-    instance = reduce(problem)
-    conflicts = Conflicts(root, reduce(problem.replace(constraints=problem.constraints[:2])))
-    domain = Domain.of(root)
-    assert domain.propagate(root)
-    found = conflicts.cheapest(domain)
-    assert found is not None
-    assert found.value < certmix.solve(problem, "interval").objective
-    worst = conflicts.worst(domain, found)
-    assert worst is not None
-    group, component = worst
-    assert found.labels[group] == component
-    mates = {j if i == group else i for i, j in instance.conflicts.tolist() if group in (i, j)}
-    assert any(found.labels[j] == component for j in mates)
 
 
 def test_a_proof_that_the_checker_rejects_is_not_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
