@@ -282,7 +282,7 @@ class Boxes:
         terms = np.abs(alpha).sum(axis=1) + sizes.sum(axis=(1, 2)) + np.abs(rest).sum(axis=(1, 2))
         terms += (theta * size).sum(axis=(1, 2))
         bound = alpha.sum(axis=1) + own.sum(axis=(1, 2)) + value.sum(axis=(1, 2))
-        bound = bound - gamma(root.N + root.d + 40) * terms
+        bound = bound - gamma(root.N + K * (root.d + 1) + 40) * terms
         bound = np.where(np.isnan(bound), -math.inf, bound)
         s.closed |= bound >= self.target
         if (number > 1).any() and not s.closed.all():
@@ -324,8 +324,8 @@ class Boxes:
             + np.abs(value).sum(axis=1, keepdims=True)
             + 4 * far[:, None]
         )
-        whole = bound - gamma(64) * np.abs(bound) - 4 * gamma(self.root.N + 64) * terms
-        s.allowed &= ~(whole[:, None, None] + lifted - gamma(64) * size >= self.target)
+        whole = bound - gamma(64) * np.abs(bound) - 4 * gamma(self.root.N + self.root.d + 64) * terms
+        s.allowed &= ~(whole[:, None, None] + lifted - gamma(self.root.d + 64) * size >= self.target)
 
 
 def _least_mean(x: Array, w: Array, full: Array, total: Array, few: Array, many: Array) -> Array:
