@@ -18,12 +18,13 @@ fractions = np.vectorize(Fraction, otypes=[object])
 
 
 class Exact:
-    """Lower bounds on the exact objective of clusterings, those of clusters and of sizes kept."""
+    """Lower bounds on the exact objective of clusterings; what clusters and sizes cost is kept."""
 
     def __init__(self, root: Root) -> None:
         self.root, self.statement, self.data = root, root.statement, root.data
         self.clusters: dict[tuple[int, bytes], float] = {}
         self.weights: dict[tuple[int, ...], float] = {}
+        self.products: dict[int, tuple[Array, ...]] = {}
         self.work = 0.0
 
     def cost(self, labels: Array) -> float:
@@ -39,14 +40,46 @@ class Exact:
 
     def quadratic(self, labels: Array) -> list[float]:
         """That of every component, without weights; an infinite one has no admissible mean."""
-        labels, s = labels[self.root.group], self.statement
-        for k in range(s.K):
-            key = k, np.packbits(labels == k).tobytes()
+        labels = labels[self.root.group]
+        keys = [(k, np.packbits(labels == k).tobytes()) for k in range(self.root.K)]
+        for k, key in enumerate(keys):
             if key not in self.clusters:
-                rows = self.data[labels == k]
-                self.work += (len(rows) + 2) * max(s.precision[0].size, s.prior_precision[0].size)
-                self.clusters[key] = cluster_cost(s, k, rows) if self.work <= MOST_WORK else 0.0
-        return [self.clusters[k, np.packbits(labels == k).tobytes()] for k in range(s.K)]
+                self.clusters[key] = self._cluster(k, labels == k)
+        return [self.clusters[key] for key in keys]
+
+    def _cluster(self, k: int, members: Array) -> float:
+        """The quadratic cost of a cluster at its best mean, rounded down; infinite when that is not admissible."""
+        s, rows = self.statement, self.data[members]
+        p, prior, low, high = s.precision_of(k), s.prior_precision[k], s.mean_lower[k], s.mean_upper[k]
+        own = k if len(s.precision) > 1 else 0
+        self.work += p.size + prior.size + rows.size + (0 if own in self.products else s.n * p.size)
+        if self.work > MOST_WORK:
+            return 0.0
+        if own not in self.products:  # P, P y and y'P y of every sample
+            y, matrix = fractions(self.data), fractions(p)
+            self.products[own] = matrix, times(y, matrix), (times(y, matrix) * y).sum(axis=1)
+        matrix, products, squares = self.products[own]
+        tied = "means" in s.estimators and len(rows) > 0
+        if tied:
+            mean = fractions(rows).sum(axis=0) / len(rows)
+            if any(x < a or x > b for x, a, b in zip(mean, low, high, strict=True)):
+                return math.inf
+        else:
+            mean = _near_best(rows, p, prior, s.prior_mean[k], low, high)
+        gap, towards = mean - fractions(s.prior_mean[k]), products[members].sum(axis=0)
+        away, pull = len(rows) * times(mean, matrix), times(gap, fractions(prior))
+        value = squares[members].sum() + (mean * (away - 2 * towards)).sum() + (pull * gap).sum()
+        found = below(float(value / 2), 0.0)
+        rest = [
+            float(g)
+            for g, x, a, b in zip(away - towards + pull, mean, low, high, strict=True)
+            if not ((x == a and g >= 0) or (x == b and g <= 0))
+        ]
+        if tied or not any(rest):
+            return found
+        delta = _least_eigenvalue(len(rows) * p, prior)
+        lost = 0.51 * math.fsum(r * r for r in rest) / delta if delta > 0 else math.inf
+        return max(0.0, below(found, lost))
 
 
 def weights_cost(s: Statement, sizes: tuple[int, ...]) -> float:
@@ -68,34 +101,6 @@ def weights_cost(s: Statement, sizes: tuple[int, ...]) -> float:
         size = (c + m + 1.0 + s.alpha) @ (1.0 + np.abs(log)) + math.fsum(map(abs, terms))
         best = max(best, below(math.fsum(terms), gamma(32) * float(size)))
     return best
-
-
-def cluster_cost(s: Statement, k: int, rows: Array) -> float:
-    """The quadratic cost of a cluster at its best mean, rounded down; infinite when its average is not admissible."""
-    p, prior, low, high = s.precision_of(k), s.prior_precision[k], s.mean_lower[k], s.mean_upper[k]
-    y, tied = fractions(rows), "means" in s.estimators and len(rows) > 0
-    if tied:
-        mean = y.sum(axis=0) / len(rows)
-        if any(x < a or x > b for x, a, b in zip(mean, low, high, strict=True)):
-            return math.inf
-    else:
-        mean = _near_best(rows, p, prior, s.prior_mean[k], low, high)
-    away, gap = mean - y, mean - fractions(s.prior_mean[k])
-    pull = times(gap, fractions(prior))
-    value = ((times(away, fractions(p)) * away).sum() + (pull * gap).sum()) / 2
-    if tied:
-        return below(float(value), 0.0)
-    slope = times(away.sum(axis=0), fractions(p)) + pull if len(rows) else pull
-    rest = [
-        float(g)
-        for g, x, a, b in zip(slope, mean, low, high, strict=True)
-        if not ((x == a and g >= 0) or (x == b and g <= 0))
-    ]
-    if not any(rest):
-        return below(float(value), 0.0)
-    delta = _least_eigenvalue(len(rows) * p, prior)
-    lost = 0.51 * math.fsum(r * r for r in rest) / delta if delta > 0 else math.inf
-    return max(0.0, below(float(value), lost))
 
 
 def _near_best(rows: Array, p: Array, prior: Array, towards: Array, low: Array, high: Array) -> Array:
