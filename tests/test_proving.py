@@ -156,6 +156,7 @@ def test_a_proof_that_is_rejected_lifts_nothing(monkeypatch):
     monkeypatch.setattr(proving, "make", lambda *_, **__: (other, None))
     result = certmix.solve(PROBLEM, "dual")
     assert result.certificate_level == "computed"
+    assert result.certificate is None
     assert "not verified: Rejected" in result.verification
 
 

@@ -203,8 +203,8 @@ class Options:
         bool | None,
         Option(
             "Whether to make a certificate, however long it takes. Default: with --out.",
-            more="It is in result.certificate, for certmix.verify. None keeps the one that was checked, if there is "
-            "one; False keeps none.",
+            more="It is in result.certificate, for certmix.verify. None keeps the one that was made for the check, "
+            "if any; False keeps none.",
             flags=("--certificate/--no-certificate",),
             panel=_PROOF,
         ),

@@ -15,7 +15,6 @@ from typing import TypeVar
 from certmix.certificate.prove import Made, Unproved, make
 from certmix.engines import Engine
 from certmix.interruption import raising
-from certmix.io.certificates import Certificate
 from certmix.ledger import Ledger
 from certmix.options import Options
 from certmix.problem import Problem
@@ -80,23 +79,25 @@ class _Attempt:
             none = "no certificate" if self.options.verify is False else _NONE
             return replace(self.result, verification=f"{none}: {reason}")
         made = f"proof made in {self.took - (verdict.seconds if verdict else 0.0):.3g} s"
-        with_it = replace(self.result, certificate=certificate, verification=made)
-        if self.options.verify is False:
-            return with_it
-        try:
-            verdict = verdict or self._checked(certificate)
-        except Unproved as reason:
-            found = replace(with_it, verification=f"{made}, not verified: {reason}")
-        else:
-            found = replace(
-                with_it.judged(verdict), verification=f"{made} and checked in {verdict.seconds:.3g} s"
-            )
-            if found.certificate_level != "verified":
-                less = (
-                    f"the proof reaches {verdict.bound:.10g} only" if verdict.verified else verdict.sentence
-                )
-                found = replace(found, verification=f"{made}, not verified: {less}")
+        found = replace(self.result, certificate=certificate, verification=made)
+        if self.options.verify is not False:
+            found = self._judged(found, verdict)
         return replace(found, certificate=None) if self.options.certificate is False else found
+
+    def _judged(self, found: Result, verdict: Verdict | None) -> Result:
+        """The result with the level that its certificate deserves; one that is rejected is not handed out."""
+        made = found.verification
+        try:
+            verdict = self._checked(found) if verdict is None else verdict
+        except Unproved as reason:
+            return replace(found, verification=f"{made}, not verified: {reason}")
+        if not verdict.verified:
+            return replace(found, certificate=None, verification=f"{made}, not verified: {verdict.sentence}")
+        judged = found.judged(verdict)
+        said = f" and checked in {verdict.seconds:.3g} s"
+        if judged.certificate_level != "verified":
+            said = f", not verified: the proof reaches {verdict.bound:.10g} only"
+        return replace(judged, verification=made + said)
 
     def _made(self) -> Made:
         self.ledger.phase = "making the proof"
@@ -115,11 +116,12 @@ class _Attempt:
             raise Unproved(self._why("made"))
         return found
 
-    def _checked(self, certificate: Certificate) -> Verdict:
+    def _checked(self, found: Result) -> Verdict:
         self.ledger.phase = "checking the proof"
         spent = 0.0 if self.options.certificate else self.took
         seconds = min(self.budget - spent, self.options.time_left(self.ledger.seconds))
-        return self._within(seconds, partial(verify, certificate, self.problem), "checked")
+        assert found.certificate is not None
+        return self._within(seconds, partial(verify, found.certificate, self.problem), "checked")
 
     def _within(self, seconds: float, work: Callable[[], T], done: str) -> T:
         """The work, done in so many seconds; whatever else comes of it is a reason to have no proof."""
