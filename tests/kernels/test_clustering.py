@@ -14,12 +14,11 @@ from certmix.kernels.flow import balanced_assignment
 from certmix.kernels.moves import (
     along,
     attempt,
-    chains,
+    compounds,
     fits,
     hartigan,
     holds,
     lloyd,
-    pairs,
     reassign,
     refresh,
     shift,
@@ -151,15 +150,15 @@ def test_classification_step_is_the_cheapest_component_of_every_group() -> None:
         search = LocalSearch(instance)
         labels = rng.integers(0, 3, 40)
         search.load(labels)
-        parameters(search.model, search.state.size, search.state.centre, search.mean, search.price)
+        parameters(search.model, search.state, search.mean, search.price)
         costs = np.empty((40, 3))
         for k in range(3):
             x = instance.points[0 if C == 1 else k]
             members = labels == k
-            price = slope(search.model, k, int(members.sum()))
+            price = slope(search.model.entropy, k, int(members.sum()))
             costs[:, k] = 0.5 * ((x - x[members].mean(axis=0)) ** 2).sum(axis=1) + price
         np.testing.assert_allclose(linear_costs(search.model, search.mean, search.price), costs, rtol=1e-12)
-        changed = reassign(search.model, search.state, search.mean, search.price)
+        changed = reassign(search.model, search.state, search.mean, search.price, 1)
         assert np.array_equal(search.state.label, costs.argmin(axis=1))
         assert changed == np.count_nonzero(costs.argmin(axis=1) != labels)
 
@@ -169,7 +168,7 @@ def test_price_of_a_sample_is_a_supergradient_of_the_entropy() -> None:
     search = LocalSearch(reduce(Problem(np.random.default_rng(0).normal(size=(12, 1)), 2)))
     table = search.model.entropy[0]
     for m in range(1, 13):
-        tangent = table[m] + slope(search.model, 0, m) * (np.arange(13) - m)
+        tangent = table[m] + slope(search.model.entropy, 0, m) * (np.arange(13) - m)
         assert np.all(table <= tangent + 1e-12)
 
 
@@ -209,8 +208,8 @@ def test_compound_moves_report_their_change_and_keep_the_constraints(force: bool
             a, b = rng.integers(instance.n_components, size=2)
             if g == h or a == labels[g] or b == labels[h]:
                 continue
-            count = along(state, g, a, 0)
-            count = along(state, h, b, count)
+            count = along(state.pending, state.moved, g, a, 0)
+            count = along(state.pending, state.moved, h, b, count)
             change = attempt(model, state, count, size, centre, force)
             assert satisfies(instance, state.label)
             assert np.all(state.pending == -1)
@@ -230,10 +229,10 @@ def test_chains_swaps_pairs_and_shaking_keep_the_constraints() -> None:
         size, centre = np.empty_like(state.size), np.empty_like(state.centre)
         cost = search.load(labels)
         tolerance = 1e-9 * (1 + abs(cost))
-        chains(model, state, size, centre)
+        compounds(model, state, size, centre, False)
         for k in range(1, instance.n_components):
             swaps(model, state, search.mean, search.price, size, centre, k, k - 1, 1000)
-        pairs(model, state, size, centre)
+        compounds(model, state, size, centre, True)
         kept = state.centre.copy()
         assert satisfies(instance, state.label)
         assert refresh(model, state) <= cost + tolerance

@@ -57,10 +57,12 @@ class State(NamedTuple):
 
 
 @njit(nogil=True)
-def accumulate(model, label, size, centre, tally):
+def accumulate(model, state):
     """Statistics of a clustering from scratch."""
+    points, weight, region, rows = model.points, model.weight, model.region, model.rows
+    link_start, links = model.link_start, model.links
+    label, size, centre, tally = state.label, state.size, state.centre, state.tally
     K, d = centre.shape
-    points, weight, region, links, rows = model.points, model.weight, model.region, model.links, model.rows
     own = points.shape[0] > 1
     for r in range(tally.shape[0]):
         tally[r] = 0
@@ -75,7 +77,7 @@ def accumulate(model, label, size, centre, tally):
         size[k] += w
         for j in range(d):
             centre[k, j] += w * points[c, g, j]
-        for p in range(model.link_start[g], model.link_start[g + 1]):
+        for p in range(link_start[g], link_start[g + 1]):
             if links[p, 0] == COUNT and rows[links[p, 1], 0] == k:
                 tally[links[p, 1]] += links[p, 2]
     for k in range(K):
@@ -107,11 +109,12 @@ def square(points, c, g, centre, k):
 
 
 @njit(nogil=True)
-def clustering_cost(model, label, size, centre):
+def clustering_cost(model, state):
     """Cost of a clustering whose statistics are fresh: ``sum_k c_k(S_k)``, in two passes over the data."""
+    points, region, penalty = model.points, model.region, model.penalty
+    label, size, centre = state.label, state.size, state.centre
     K, d = centre.shape
-    own = model.points.shape[0] > 1
-    region, penalty = model.region, model.penalty
+    own = points.shape[0] > 1
     total = 0.0
     for k in range(K):
         total += model.entropy[k, size[k]]
@@ -128,7 +131,7 @@ def clustering_cost(model, label, size, centre):
     for g in range(label.shape[0]):
         k = label[g]
         c = k if own else 0
-        total += model.scatter[c, g] + 0.5 * model.weight[g] * square(model.points, c, g, centre, k)
+        total += model.scatter[c, g] + 0.5 * model.weight[g] * square(points, c, g, centre, k)
     return total
 
 
@@ -178,15 +181,14 @@ def removal(points, region, penalty, c, g, w, m, centre, k):
 
 
 @njit(nogil=True)
-def slope(model, k, size):
+def slope(entropy, k, size):
     """Price of one more sample in component k: the middle of the entropy's forward and backward difference.
 
     Where the table is concave this is a supergradient, so a classification step never raises the cost.
     """
-    table = model.entropy[k]
-    n = table.shape[0] - 1
-    up = table[size + 1] - table[size] if size < n else np.inf
-    down = table[size] - table[size - 1] if size > 0 else np.inf
+    here = entropy[k, size]
+    up = entropy[k, size + 1] - here if size < entropy.shape[1] - 1 else np.inf
+    down = here - entropy[k, size - 1] if size > 0 else np.inf
     if not np.isfinite(up):
         up = down
     if not np.isfinite(down):
@@ -195,24 +197,25 @@ def slope(model, k, size):
 
 
 @njit(nogil=True)
-def parameters(model, size, centre, mean, price):
+def parameters(model, state, mean, price):
     """Best means (clipped centres) and prices of a sample in every component."""
+    region, entropy, size, centre = model.region, model.entropy, state.size, state.centre
     for k in range(centre.shape[0]):
-        price[k] = slope(model, k, size[k])
+        price[k] = slope(entropy, k, size[k])
         for j in range(centre.shape[1]):
-            mean[k, j] = min(max(centre[k, j], model.region[LOWER, k, j]), model.region[UPPER, k, j])
+            mean[k, j] = min(max(centre[k, j], region[LOWER, k, j]), region[UPPER, k, j])
 
 
 @njit(nogil=True)
 def linear_costs(model, mean, price):
     """``costs[g, k] = scatter + w (1/2 |x_g - mean_k|^2 + price_k)``: what an assignment step minimises."""
-    N = model.weight.shape[0]
-    K = mean.shape[0]
-    own = model.points.shape[0] > 1
+    points = model.points
+    N, K = points.shape[1], mean.shape[0]
+    own = points.shape[0] > 1
     costs = np.empty((N, K))
     for g in range(N):
+        w = model.weight[g]
         for k in range(K):
             c = k if own else 0
-            costs[g, k] = model.scatter[c, g]
-            costs[g, k] += model.weight[g] * (0.5 * square(model.points, c, g, mean, k) + price[k])
+            costs[g, k] = model.scatter[c, g] + w * (0.5 * square(points, c, g, mean, k) + price[k])
     return costs

@@ -25,99 +25,97 @@ CHAIN_LIMIT = 24
 @njit(nogil=True)
 def refresh(model, state):
     """Recompute the statistics from the labels; return the cost."""
-    accumulate(model, state.label, state.size, state.centre, state.tally)
-    return clustering_cost(model, state.label, state.size, state.centre)
+    accumulate(model, state)
+    return clustering_cost(model, state)
 
 
+# Functions of this search leave at one place: for every other way out the compiler writes code to let go of each array.
 @njit(nogil=True)
 def fits(model, state, g, k, target):
     """May group g move from k to the target, everything else staying where it is?"""
-    w = model.weight[g]
-    if not model.allowed[g, target]:
-        return False
-    if state.size[k] - w < model.limits[0, k] or state.size[target] + w > model.limits[1, target]:
-        return False
-    if not model.coupled:
-        return True
-    label, links, rows = state.label, model.links, model.rows
-    for p in range(model.link_start[g], model.link_start[g + 1]):
-        kind, other, extra = links[p, 0], links[p, 1], links[p, 2]
-        if kind == CONFLICT:
-            if label[other] == target:
-                return False
-        elif kind == IMPLIES:
-            if (extra < 0 or extra == target) and label[other] != target:
-                return False
-        elif kind == COUNT:
-            if rows[other, 0] == k and state.tally[other] - extra < rows[other, 1]:
-                return False
-            if rows[other, 0] == target and state.tally[other] + extra > rows[other, 2]:
-                return False
-        elif label[other] != target and (extra < 0 or extra == label[other]):
-            return False
-    return True
+    w, size, limits = model.weight[g], state.size, model.limits
+    good = model.allowed[g, target] and size[k] - w >= limits[0, k] and size[target] + w <= limits[1, target]
+    if good and model.coupled:
+        links, link_start, rows = model.links, model.link_start, model.rows
+        label, tally = state.label, state.tally
+        for p in range(link_start[g], link_start[g + 1]):
+            kind, other, extra = links[p, 0], links[p, 1], links[p, 2]
+            if kind == COUNT:
+                component = rows[other, 0]
+                if component == k:
+                    good = good and tally[other] - extra >= rows[other, 1]
+                elif component == target:
+                    good = good and tally[other] + extra <= rows[other, 2]
+                continue
+            where = label[other]
+            if kind == CONFLICT:
+                good = good and where != target
+            elif kind == IMPLIES:
+                good = good and (where == target or (extra >= 0 and extra != target))
+            else:
+                good = good and (where == target or (extra >= 0 and extra != where))
+    return good
 
 
 @njit(nogil=True)
 def holds(model, state):
     """Do the labels satisfy every constraint? Statistics must be fresh."""
-    label, links = state.label, model.links
-    for k in range(state.size.shape[0]):
-        if not model.limits[0, k] <= state.size[k] <= model.limits[1, k]:
-            return False
-    for r in range(model.rows.shape[0]):
-        if not model.rows[r, 1] <= state.tally[r] <= model.rows[r, 2]:
-            return False
+    label, size, limits = state.label, state.size, model.limits
+    links, link_start, rows = model.links, model.link_start, model.rows
+    good = True
+    for k in range(size.shape[0]):
+        good = good and limits[0, k] <= size[k] <= limits[1, k]
+    for r in range(rows.shape[0]):
+        good = good and rows[r, 1] <= state.tally[r] <= rows[r, 2]
     for g in range(label.shape[0]):
         k = label[g]
-        if not model.allowed[g, k]:
-            return False
-        for p in range(model.link_start[g], model.link_start[g + 1]):
-            same = label[links[p, 1]] == k if links[p, 0] != COUNT else False
-            if links[p, 0] == CONFLICT and same:
-                return False
-            if links[p, 0] == IMPLIES and not same and (links[p, 2] < 0 or links[p, 2] == k):
-                return False
-    return True
+        good = good and model.allowed[g, k]
+        for p in range(link_start[g], link_start[g + 1]):
+            kind, extra = links[p, 0], links[p, 2]
+            if kind != COUNT:
+                same = label[links[p, 1]] == k
+                good = good and not (kind == CONFLICT and same)
+                good = good and not (kind == IMPLIES and not same and (extra < 0 or extra == k))
+    return good
 
 
 @njit(nogil=True)
 def tallied(model, state, g, k, target):
     """Keep the tallies up when group g moves from k to the target."""
-    links = model.links
-    for p in range(model.link_start[g], model.link_start[g + 1]):
+    links, link_start, rows, tally = model.links, model.link_start, model.rows, state.tally
+    for p in range(link_start[g], link_start[g + 1]):
         if links[p, 0] == COUNT:
-            r = links[p, 1]
-            if model.rows[r, 0] == k:
-                state.tally[r] -= links[p, 2]
-            elif model.rows[r, 0] == target:
-                state.tally[r] += links[p, 2]
+            r, coefficient = links[p, 1], links[p, 2]
+            if rows[r, 0] == k:
+                tally[r] -= coefficient
+            elif rows[r, 0] == target:
+                tally[r] += coefficient
 
 
 @njit(nogil=True)
 def shift(model, state, g, target):
     """Move group g to the target and update the statistics."""
-    points, region, centre = model.points, model.region, state.centre
+    points, region, centre, size = model.points, model.region, state.centre, state.size
     k = state.label[g]
     w = model.weight[g]
     own = points.shape[0] > 1
-    for j in range(centre.shape[1]):
-        x = points[k if own else 0, g, j]
-        rest = state.size[k] - w + region[PRIOR_WEIGHT, k, j]
-        centre[k, j] = centre[k, j] - w * (x - centre[k, j]) / rest if rest > 0 else 0.0
-        x = points[target if own else 0, g, j]
-        mass = state.size[target] + w + region[PRIOR_WEIGHT, target, j]
-        centre[target, j] += w * (x - centre[target, j]) / mass
-    state.size[k] -= w
-    state.size[target] += w
     state.label[g] = target
+    size[k] -= w
+    size[target] += w
+    for j in range(centre.shape[1]):
+        rest = size[k] + region[PRIOR_WEIGHT, k, j]
+        at = centre[k, j]
+        centre[k, j] = at - w * (points[k if own else 0, g, j] - at) / rest if rest > 0 else 0.0
+        at = centre[target, j]
+        mass = size[target] + region[PRIOR_WEIGHT, target, j]
+        centre[target, j] = at + w * (points[target if own else 0, g, j] - at) / mass
     if model.coupled:
         tallied(model, state, g, k, target)
 
 
 @njit(nogil=True)
-def reassign(model, state, mean, price):
-    """One classification step for fixed means and prices, group by group, keeping every constraint.
+def reassign(model, state, mean, price, steps):
+    """Classification steps for fixed means and prices, group by group, keeping every constraint.
 
     Where nothing binds this is the exact step. Returns the number of groups that moved; the centres of the
     state are left as they were, sizes and tallies are kept up.
@@ -127,45 +125,45 @@ def reassign(model, state, mean, price):
     K = mean.shape[0]
     own = points.shape[0] > 1
     changed = 0
-    for g in range(weight.shape[0]):
-        k = label[g]
-        w = weight[g]
-        if size[k] - w < limits[0, k]:
-            continue
-        c = k if own else 0
-        least = w * (0.5 * square(points, c, g, mean, k) + price[k]) + scatter[c, g]
-        least -= TOLERANCE * (1.0 + abs(least))
-        best = k
-        for target in range(K):
-            if target == k or not allowed[g, target]:
+    for _ in range(steps):
+        for g in range(weight.shape[0]):
+            k = label[g]
+            w = weight[g]
+            if size[k] - w < limits[0, k]:
                 continue
-            c = target if own else 0
-            cost = w * (0.5 * square(points, c, g, mean, target) + price[target]) + scatter[c, g]
-            if cost < least and fits(model, state, g, k, target):
-                least = cost
-                best = target
-        if best != k:
-            size[k] -= w
-            size[best] += w
-            label[g] = best
-            changed += 1
-            if model.coupled:
-                tallied(model, state, g, k, best)
+            c = k if own else 0
+            least = w * (0.5 * square(points, c, g, mean, k) + price[k]) + scatter[c, g]
+            least -= TOLERANCE * (1.0 + abs(least))
+            best = k
+            for target in range(K):
+                if target == k or not allowed[g, target]:
+                    continue
+                c = target if own else 0
+                cost = w * (0.5 * square(points, c, g, mean, target) + price[target]) + scatter[c, g]
+                if cost < least and fits(model, state, g, k, target):
+                    least = cost
+                    best = target
+            if best != k:
+                size[k] -= w
+                size[best] += w
+                label[g] = best
+                changed += 1
+                if model.coupled:
+                    tallied(model, state, g, k, best)
     return changed
 
 
 @njit(inline="always")
 def lloyd(model, state, mean, price, passes):
     """Classification EM from the state's labels; returns the number of passes used."""
-    for step in range(passes):
-        if model.stop[0]:
-            break
-        accumulate(model, state.label, state.size, state.centre, state.tally)
-        parameters(model, state.size, state.centre, mean, price)
-        if reassign(model, state, mean, price) == 0:
-            return step + 1
-    accumulate(model, state.label, state.size, state.centre, state.tally)
-    return passes
+    used = 0
+    changed = 1
+    while changed and used < passes and not model.stop[0]:
+        accumulate(model, state)
+        parameters(model, state, mean, price)
+        changed = reassign(model, state, mean, price, 1)
+        used += 1
+    return used
 
 
 @njit(nogil=True)
@@ -180,7 +178,7 @@ def hartigan(model, state, sweeps):
     for _ in range(sweeps):
         if model.stop[0]:
             break
-        accumulate(model, label, size, centre, state.tally)  # running statistics drift
+        accumulate(model, state)  # running statistics drift
         changed = 0
         for g in range(weight.shape[0]):
             k = label[g]
@@ -225,17 +223,25 @@ def close(model, state, count):
     A group that meets a conflicting one sends it to where it came from itself; implications pull their
     followers, and groups whose follower leaves go with it.
     """
-    label, pending, links = state.label, state.pending, model.links
+    label, pending, moved, links, link_start = (
+        state.label,
+        state.pending,
+        state.moved,
+        model.links,
+        model.link_start,
+    )
+    good = True
     i = 0
-    while i < count:
-        g = state.moved[i]
+    while i < count and good:
+        g = moved[i]
         target = pending[g]
         i += 1
-        for p in range(model.link_start[g], model.link_start[g + 1]):
+        for p in range(link_start[g], link_start[g + 1]):
             kind, other, extra = links[p, 0], links[p, 1], links[p, 2]
-            if kind == COUNT:
+            if kind == COUNT or not good:
                 continue
-            where = pending[other] if pending[other] >= 0 else label[other]
+            bound = pending[other]
+            where = bound if bound >= 0 else label[other]
             destination = target
             if kind == CONFLICT:
                 wrong = where == target
@@ -244,31 +250,31 @@ def close(model, state, count):
                 wrong = where != target and (extra < 0 or extra == target)
             else:
                 wrong = where != target and (extra < 0 or extra == where)
-            if wrong:
-                if pending[other] >= 0:
-                    return -count
-                count = along(state, other, destination, count)
-        if count > CHAIN_LIMIT:
-            return -count
-    return count
+            if wrong and bound < 0:
+                count = along(pending, moved, other, destination, count)
+            good = good and not (wrong and bound >= 0)
+        good = good and count <= CHAIN_LIMIT
+    return count if good else -count
 
 
 @njit(nogil=True)
-def along(state, g, target, count):
-    state.pending[g] = target
-    state.moved[count] = g
+def along(pending, moved, g, target, count):
+    """Add a group to a compound move; returns how many it has now."""
+    pending[g] = target
+    moved[count] = g
     return count + 1
 
 
 @njit(nogil=True)
 def transfer(model, state, g, k, target):
     """Change of the quadratic cost when group g goes from k to the target."""
-    points, region, penalty, centre = model.points, model.region, model.penalty, state.centre
+    points, scatter, region, penalty = model.points, model.scatter, model.region, model.penalty
+    size, centre = state.size, state.centre
     w = model.weight[g]
     a, b = (k, target) if points.shape[0] > 1 else (0, 0)
-    change = model.scatter[b, g] - model.scatter[a, g]
-    change += removal(points, region, penalty, a, g, w, state.size[k], centre, k)
-    return change + insertion(points, region, penalty, b, g, w, state.size[target], centre, target)
+    change = scatter[b, g] - scatter[a, g]
+    change += removal(points, region, penalty, a, g, w, size[k], centre, k)
+    return change + insertion(points, region, penalty, b, g, w, size[target], centre, target)
 
 
 @njit(nogil=True)
@@ -288,92 +294,74 @@ def attempt(model, state, count, size, centre, force):
     was done. ``size`` and ``centre`` are room to remember the statistics. With ``force`` a feasible move is
     made at any cost.
     """
-    K = state.size.shape[0]
+    moved, pending, label, sizes = state.moved, state.pending, state.label, state.size
+    weight, limits, entropy, rows = model.weight, model.limits, model.entropy, model.rows
     if model.coupled:
         count = close(model, state, count)
     feasible = count > 0
     count = abs(count)
     change = 0.0
     magnitude = 1.0
+    for k in range(size.shape[0]):
+        size[k] = sizes[k]
+    for i in range(count):
+        g = moved[i]
+        target = pending[g]
+        feasible = feasible and model.allowed[g, target]
+        size[label[g]] -= weight[g]
+        size[target] += weight[g]
+    for k in range(size.shape[0]):
+        feasible = feasible and limits[0, k] <= size[k] <= limits[1, k]
+        if feasible and size[k] != sizes[k]:
+            change += entropy[k, size[k]] - entropy[k, sizes[k]]
+    good = feasible
     if feasible:
+        copy_statistics(sizes, state.centre, size, centre)
         for i in range(count):
-            feasible = feasible and model.allowed[state.moved[i], state.pending[state.moved[i]]]
-    if feasible:
-        for k in range(K):
-            size[k] = state.size[k]
-        for i in range(count):
-            g = state.moved[i]
-            size[state.label[g]] -= model.weight[g]
-            size[state.pending[g]] += model.weight[g]
-        for k in range(K):
-            feasible = feasible and model.limits[0, k] <= size[k] <= model.limits[1, k]
-            if feasible and size[k] != state.size[k]:
-                change += model.entropy[k, size[k]] - model.entropy[k, state.size[k]]
-    if feasible:
-        copy_statistics(state.size, state.centre, size, centre)
-        for i in range(count):
-            g = state.moved[i]
-            k = state.label[g]
-            target = state.pending[g]
+            g = moved[i]
+            k, target = label[g], pending[g]
             if k != target:
                 part = transfer(model, state, g, k, target)
                 change += part
                 magnitude += abs(part)
                 shift(model, state, g, target)
-                state.pending[g] = k  # the way back
+                pending[g] = k  # the way back
         good = force or change < -TOLERANCE * magnitude
-        for r in range(model.rows.shape[0]):
-            good = good and model.rows[r, 1] <= state.tally[r] <= model.rows[r, 2]
-        if not good:
-            change = 0.0
-            for i in range(count):
-                g = state.moved[i]
-                if state.label[g] != state.pending[g]:
-                    shift(model, state, g, state.pending[g])
-            copy_statistics(size, centre, state.size, state.centre)
-    else:
-        change = 0.0
+        for r in range(rows.shape[0]):
+            good = good and rows[r, 1] <= state.tally[r] <= rows[r, 2]
     for i in range(count):
-        state.pending[state.moved[i]] = -1
-    return change
+        g = moved[i]
+        target = pending[g]
+        pending[g] = -1
+        if feasible and not good and label[g] != target:
+            shift(model, state, g, target)
+    if feasible and not good:
+        copy_statistics(size, centre, sizes, state.centre)
+    return change if good else 0.0
 
 
 @njit(nogil=True)
-def chains(model, state, size, centre):
-    """Move groups in conflicts or implications, with the chains that they force. Returns the moves made."""
-    K = state.size.shape[0]
-    moves = 0
-    for g in range(model.weight.shape[0]):
-        if model.single[g]:
-            continue
-        if model.stop[0]:
-            break
-        for target in range(K):
-            if target != state.label[g] and model.allowed[g, target]:
-                count = along(state, g, target, 0)
-                if attempt(model, state, count, size, centre, False) < 0.0:
-                    moves += 1
-    return moves
+def compounds(model, state, size, centre, paired):
+    """Move a group with the chain that it forces, or two groups at once, wherever they may go, while that pays.
 
-
-@njit(nogil=True)
-def pairs(model, state, size, centre):
-    """All moves of two groups at once, wherever each may go. Returns the number of moves made."""
-    N = model.weight.shape[0]
-    K = state.size.shape[0]
+    Alone go only groups in conflicts or implications: the others have been tried. Returns the number of moves made.
+    """
+    label, allowed, pending, moved = state.label, model.allowed, state.pending, state.moved
+    N, K = allowed.shape
     moves = 0
     for g in range(N):
         if model.stop[0]:
             break
         for target in range(K):
-            if not model.allowed[g, target]:
+            if not allowed[g, target] or (model.single[g] and not paired):
                 continue
-            for h in range(g):
-                for other in range(K):
-                    if target == state.label[g] or other == state.label[h] or not model.allowed[h, other]:
-                        continue
-                    count = along(state, g, target, 0)
-                    count = along(state, h, other, count)
-                    if attempt(model, state, count, size, centre, False) < 0.0:
-                        moves += 1
+            for partner in range(g * K if paired else 1):
+                h, other = partner // K, partner % K
+                if target == label[g] or (paired and (other == label[h] or not allowed[h, other])):
+                    continue
+                count = along(pending, moved, g, target, 0)
+                if paired:
+                    count = along(pending, moved, h, other, count)
+                if attempt(model, state, count, size, centre, False) < 0.0:
+                    moves += 1
     return moves

@@ -6,7 +6,7 @@ import numpy as np
 
 from certmix.kernels.clustering import LOWER, UPPER, accumulate, parameters, slope, square
 from certmix.kernels.compiled import njit
-from certmix.kernels.moves import attempt, chains, hartigan, holds, lloyd, pairs, reassign, refresh
+from certmix.kernels.moves import along, attempt, compounds, hartigan, holds, lloyd, reassign, refresh
 from certmix.kernels.swaps import swaps
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -40,8 +40,8 @@ def below(rng, count):
 
 
 @njit(nogil=True)
-def draw(rng, mass):
-    """A position with probability proportional to its mass; -1 when there is none."""
+def drawn(rng, mass):
+    """A position with probability proportional to its mass; any, when there is none."""
     total = 0.0
     for i in range(mass.shape[0]):
         total += mass[i]
@@ -54,15 +54,15 @@ def draw(rng, mass):
                 left -= mass[i]
                 if left < 0:
                     break
-    return last
+    return last if last >= 0 else below(rng, mass.shape[0])
 
 
 @njit(nogil=True)
-def place(model, g, k, mean):
+def place(points, region, g, k, mean):
     """Put the mean of component k on group g, as far as the box allows."""
-    c = k if model.points.shape[0] > 1 else 0
+    c = k if points.shape[0] > 1 else 0
     for j in range(mean.shape[1]):
-        mean[k, j] = min(max(model.points[c, g, j], model.region[LOWER, k, j]), model.region[UPPER, k, j])
+        mean[k, j] = min(max(points[c, g, j], region[LOWER, k, j]), region[UPPER, k, j])
 
 
 @njit(nogil=True)
@@ -72,69 +72,65 @@ def seed_means(model, rng, spread, mean):
     With ``spread`` a group is drawn with probability proportional to its squared distance to the nearest
     mean so far (k-means++), otherwise uniformly.
     """
-    points = model.points
-    N, K = model.allowed.shape
+    points, region, allowed, weight = model.points, model.region, model.allowed, model.weight
+    N, K = allowed.shape
     d = mean.shape[1]
     own = points.shape[0] > 1
-    known = np.full(N, -1)
-    weight = np.zeros(K)
+    known = np.empty(N, dtype=np.int64)
+    order = np.empty(K, dtype=np.int64)
+    members = np.zeros(K)  # weight of a component's known members
+    near = np.empty(N)
+    mass = np.empty(N)
     for k in range(K):
+        order[k] = k
         for j in range(d):
             mean[k, j] = 0.0
     for g in range(N):
+        near[g] = np.inf
         options = 0
+        only = -1
         for k in range(K):
-            if model.allowed[g, k]:
+            if allowed[g, k]:
                 options += 1
-                known[g] = k
-        if options > 1:
-            known[g] = -1
-        elif options == 1:
-            k = known[g]
-            weight[k] += model.weight[g]
+                only = k
+        known[g] = only if options == 1 else -1
+        if options == 1:
+            members[only] += weight[g]
             for j in range(d):
-                mean[k, j] += model.weight[g] * model.points[k if own else 0, g, j]
-    near = np.full(N, np.inf)
-    order = np.arange(K)
+                mean[only, j] += weight[g] * points[only if own else 0, g, j]
     for i in range(K - 1, 0, -1):
         j = below(rng, i + 1)
         order[i], order[j] = order[j], order[i]
-    mass = np.empty(N)
     # Components with known members first: the others are seeded away from them.
     for seeded in range(2 * K):
         k = order[seeded % K]
-        if (weight[k] > 0) != (seeded < K):
+        if (members[k] > 0) != (seeded < K):
             continue
-        if weight[k] > 0:
+        if members[k] > 0:
             for j in range(d):
-                at = mean[k, j] / weight[k]
-                mean[k, j] = min(max(at, model.region[LOWER, k, j]), model.region[UPPER, k, j])
+                at = mean[k, j] / members[k]
+                mean[k, j] = min(max(at, region[LOWER, k, j]), region[UPPER, k, j])
         else:
             for g in range(N):
-                free = model.allowed[g, k] and known[g] < 0
                 mass[g] = 0.0
-                if free:
-                    mass[g] = model.weight[g] * (near[g] if spread and near[g] < np.inf else 1.0)
-            g = draw(rng, mass)
-            if g < 0:
-                g = below(rng, N)
-            place(model, g, k, mean)
+                if allowed[g, k] and known[g] < 0:
+                    mass[g] = weight[g] * (near[g] if spread and near[g] < np.inf else 1.0)
+            place(points, region, drawn(rng, mass), k, mean)
         for g in range(N):
             near[g] = min(near[g], square(points, k if own else 0, g, mean, k))
 
 
 @njit(nogil=True)
-def seed_prices(model, rng, even, price):
+def seed_prices(entropy, rng, even, price):
     """Prices for a fresh start: of equal sizes, or of random ones."""
     K = price.shape[0]
-    n = model.entropy.shape[1] - 1
-    share = np.empty(K)
+    n = entropy.shape[1] - 1
     total = 0.0
     for k in range(K):
-        share[k] = 1.0 if even else -np.log(1.0 - uniform(rng))
-        total += share[k]
+        price[k] = 1.0 if even else -np.log(1.0 - uniform(rng))
+        total += price[k]
     for k in range(K):
-        price[k] = slope(model, k, max(1, int(n * (share[k] / total))))
+        price[k] = slope(entropy, k, max(1, int(n * (price[k] / total))))
 
 
 @njit(nogil=True)
@@ -144,27 +140,25 @@ def relocate(model, state, rng, mean, price):
     As a component of one sample it attracts only what lies far from everything else, which finds clusters
     of one or two.
     """
-    N, K = model.allowed.shape
-    n = model.entropy.shape[1] - 1
-    k = below(rng, K)
-    mass = np.zeros(N)
-    far = uniform(rng) < 0.5
-    points, label, allowed = model.points, state.label, model.allowed
+    points, weight, allowed, entropy = model.points, model.weight, model.allowed, model.entropy
+    label = state.label
+    N, K = allowed.shape
     own = points.shape[0] > 1
+    k = below(rng, K)
+    far = uniform(rng) < 0.5
+    mass = np.empty(N)
     for g in range(N):
-        if allowed[g, k] and label[g] != k:
-            mass[g] = model.weight[g]
+        there = label[g]
+        mass[g] = 0.0
+        if allowed[g, k] and there != k:
+            mass[g] = weight[g]
             if far:
-                mass[g] *= square(points, label[g] if own else 0, g, mean, label[g])
-    g = draw(rng, mass)
-    if g < 0:
-        g = below(rng, N)
-    place(model, g, k, mean)
+                mass[g] *= square(points, there if own else 0, g, mean, there)
+    g = drawn(rng, mass)
+    place(points, model.region, g, k, mean)
     u = uniform(rng)
-    if u < 0.35:
-        price[k] = slope(model, k, model.weight[g])
-    elif u < 0.7:
-        price[k] = slope(model, k, max(1, n // K))
+    if u < 0.7:
+        price[k] = slope(entropy, k, weight[g] if u < 0.35 else max(1, (entropy.shape[1] - 1) // K))
 
 
 @njit(nogil=True)
@@ -182,110 +176,52 @@ def exchange(model, state, rng, mean, price, kept):
     and prices are those of the trade. ``kept`` holds the labels on entry.
     """
     label, allowed = state.label, model.allowed
-    K = state.size.shape[0]
+    K = allowed.shape[1]
     k = below(rng, K)
     other = (k + 1 + below(rng, K - 1)) % K
-    if model.classes[k] == model.classes[other]:
-        return False
-    for g in range(label.shape[0]):
-        if kept[g] == k and allowed[g, other]:
-            label[g] = other
-        elif kept[g] == other and allowed[g, k]:
-            label[g] = k
-    accumulate(model, label, state.size, state.centre, state.tally)
-    parameters(model, state.size, state.centre, mean, price)
-    if not holds(model, state):
-        copy_labels(kept, label)
-    return True
+    different = model.classes[k] != model.classes[other]
+    if different:
+        for g in range(label.shape[0]):
+            if kept[g] == k and allowed[g, other]:
+                label[g] = other
+            elif kept[g] == other and allowed[g, k]:
+                label[g] = k
+        accumulate(model, state)
+        parameters(model, state, mean, price)
+        if not holds(model, state):
+            copy_labels(kept, label)
+    return different
 
 
 @njit(nogil=True)
 def shake(model, state, rng, size, centre):
     """Perturb: a few random compound moves, at any cost but within the constraints."""
-    N, K = model.allowed.shape
+    label, allowed, pending, moved = state.label, model.allowed, state.pending, state.moved
+    N, K = allowed.shape
     for _ in range(1 + below(rng, 4)):
         g = below(rng, N)
         target = below(rng, K)
-        if target == state.label[g] or not model.allowed[g, target]:
+        k = label[g]
+        if target == k or not allowed[g, target]:
             continue
-        state.pending[g] = target
-        state.moved[0] = g
-        count = 1
+        count = along(pending, moved, g, target, 0)
         if uniform(rng) < 0.6:
             h = below(rng, N)
-            if h != g and state.label[h] == target and model.allowed[h, state.label[g]]:
-                state.pending[h] = state.label[g]
-                state.moved[1] = h
-                count = 2
+            if h != g and label[h] == target and allowed[h, k]:
+                count = along(pending, moved, h, k, count)
         attempt(model, state, count, size, centre, True)
 
 
 @njit(nogil=True)
 def blocked(model, state, k, other):
     """Does a size limit or a count keep single groups from moving between the two components?"""
-    for r in range(model.rows.shape[0]):
-        if model.rows[r, 0] == k or model.rows[r, 0] == other:
-            return True
-    size, limits = state.size, model.limits
-    return (
-        size[k] <= limits[0, k]
-        or size[other] <= limits[0, other]
-        or size[k] >= limits[1, k]
-        or size[other] >= limits[1, other]
-    )
-
-
-@njit(inline="always")
-def settle(model, state, mean, price, size, centre, deep, limit):
-    """From labels to a local optimum: classification EM, single moves, chains, swaps. Returns the cost.
-
-    ``deep`` tries swaps between all components and, on small instances, every pair of moves. ``size`` and ``centre``
-    are room to work in.
-    """
-    K = mean.shape[0]
-    lloyd(model, state, mean, price, 100)
-    for _ in range(100):
-        if model.stop[0]:
-            break
-        hartigan(model, state, 200)
-        accumulate(model, state.label, state.size, state.centre, state.tally)
-        moves = 0
-        if model.coupled:
-            moves += chains(model, state, size, centre)
-        if moves == 0:
-            for k in range(K):
-                for other in range(k):
-                    if (deep or blocked(model, state, k, other)) and not model.stop[0]:
-                        moves += swaps(model, state, mean, price, size, centre, k, other, limit)
-        if moves == 0 and deep and model.weight.shape[0] * (K - 1) <= PAIR_LIMIT:
-            moves += pairs(model, state, size, centre)
-        if moves == 0:
-            break
-    return refresh(model, state)
-
-
-@njit(inline="always")
-def perturb(model, state, rng, mean, price, size, centre, kept):
-    """Leave a local optimum, whose labels are in ``kept``, for labels that keep every constraint."""
-    constrained = model.coupled
-    for k in range(size.shape[0]):
-        constrained = constrained or model.limits[0, k] > 1
-        constrained = constrained or model.limits[1, k] < model.entropy.shape[1] - 1
-    if constrained and uniform(rng) < 0.4:
-        shake(model, state, rng, size, centre)
-    else:
-        parameters(model, state.size, state.centre, mean, price)
-        if uniform(rng) >= 0.25 or not exchange(model, state, rng, mean, price, kept):
-            relocate(model, state, rng, mean, price)
-        accumulate(model, state.label, state.size, state.centre, state.tally)
-        assign_twice(model, state, mean, price)
-
-
-@njit()
-def assign_twice(model, state, mean, price):
-    """Two classification steps: the last member of a component can leave only after others have joined."""
-    for _ in range(2):
-        reassign(model, state, mean, price)
+    rows, limits = model.rows, model.limits
+    found = False
+    for r in range(rows.shape[0]):
+        found = found or rows[r, 0] == k or rows[r, 0] == other
+    for q in (k, other):
+        found = found or not limits[0, q] < state.size[q] < limits[1, q]
+    return found
 
 
 @njit()
@@ -302,35 +238,60 @@ def explore(model, state, rng, mean, price, start, patience, limit, trials, fail
     Returns the cost; the labels are in the state, with fresh statistics. Without a start and trials ``mean`` and
     ``price`` are those of the labels.
     """
-    K = mean.shape[0]
+    N, K = model.allowed.shape
     kept = np.empty_like(state.label)
     size = np.empty_like(state.size)
     centre = np.empty_like(mean)
     cost = refresh(model, state)
     if start >= SPREAD_EVENLY:
         seed_means(model, rng, start != UNIFORM_EVENLY, mean)
-        seed_prices(model, rng, start != SPREAD_UNEVENLY, price)
-        if trials >= 0:
-            assign_twice(model, state, mean, price)
+        seed_prices(model.entropy, rng, start != SPREAD_UNEVENLY, price)
+        reassign(model, state, mean, price, 2 if trials >= 0 else 0)
     else:
-        parameters(model, state.size, state.centre, mean, price)
+        parameters(model, state, mean, price)
+    constrained = model.coupled
+    for k in range(K):
+        constrained = constrained or model.limits[0, k] > 1 or model.limits[1, k] < model.entropy.shape[1] - 1
     copy_labels(state.label, kept)
     for trial in range(1 if start == GO_ON else 0, trials + 1):
         deep = failures[0] >= patience  # one thorough look at the end; what it finds is worth another round
-        if trial > 0:
-            if K == 1 or model.stop[0]:
-                failures[0] = -1
+        if trial > 0 and (K == 1 or model.stop[0]):
+            failures[0] = -1
+            break
+        if trial > 0 and not deep:
+            if constrained and uniform(rng) < 0.4:
+                shake(model, state, rng, size, centre)
+            else:
+                parameters(model, state, mean, price)
+                if uniform(rng) >= 0.25 or not exchange(model, state, rng, mean, price, kept):
+                    relocate(model, state, rng, mean, price)
+                accumulate(model, state)
+                # Twice: the last member of a component can leave only after others have joined.
+                reassign(model, state, mean, price, 2)
+        # Down to a local optimum: classification EM, single moves, chains, swaps and, where there are few, pairs.
+        lloyd(model, state, mean, price, 100)
+        moves = 1
+        for _ in range(100):
+            if moves == 0 or model.stop[0]:
                 break
-            if not deep:
-                perturb(model, state, rng, mean, price, size, centre, kept)
-        found = settle(model, state, mean, price, size, centre, deep, limit)
+            hartigan(model, state, 200)
+            moves = 0
+            if model.coupled:
+                moves = compounds(model, state, size, centre, False)
+            for pair in range(K * K if moves == 0 else 0):
+                k, other = pair // K, pair % K
+                if other < k and (deep or blocked(model, state, k, other)) and not model.stop[0]:
+                    moves += swaps(model, state, mean, price, size, centre, k, other, limit)
+            if moves == 0 and deep and N * (K - 1) <= PAIR_LIMIT:
+                moves = compounds(model, state, size, centre, True)
+        found = refresh(model, state)
         if trial == 0 or found < cost - SAME * (1.0 + abs(cost)):
             cost = found
             copy_labels(state.label, kept)
             failures[0] = 0
         else:
             copy_labels(kept, state.label)
-            accumulate(model, state.label, state.size, state.centre, state.tally)
+            accumulate(model, state)
             failures[0] = -1 if deep else failures[0] + 1
             if deep:
                 break

@@ -20,22 +20,23 @@ def exchange_change(points, scatter, entropy, size, centre, k, c, g, v, h, w):
     m = size[k]
     rest = m - v
     change = scatter[c, h] - scatter[c, g] + entropy[k, rest + w] - entropy[k, m]
-    if rest == 0:
-        return change
-    out, into = 0.0, 0.0
-    for j in range(centre.shape[1]):
-        gap = points[c, g, j] - centre[k, j]
-        out += gap * gap
-        step = points[c, h, j] - centre[k, j] + v * gap / rest
-        into += step * step
-    return change + 0.5 * (rest * w * into / (rest + w) - m * v * out / rest)
+    if rest > 0:
+        out, into = 0.0, 0.0
+        for j in range(centre.shape[1]):
+            gap = points[c, g, j] - centre[k, j]
+            out += gap * gap
+            step = points[c, h, j] - centre[k, j] + v * gap / rest
+            into += step * step
+        change += 0.5 * (rest * w * into / (rest + w) - m * v * out / rest)
+    return change
 
 
 @njit(nogil=True)
 def preference(model, state, mean, price, k, target):
     """Groups of k that may be in the target and what the move costs each, cheapest first."""
-    own = model.points.shape[0] > 1
-    N = model.weight.shape[0]
+    points, scatter = model.points, model.scatter
+    own = points.shape[0] > 1
+    N = points.shape[1]
     group = np.empty(N, dtype=np.int64)
     cost = np.empty(N)
     found = 0
@@ -45,12 +46,12 @@ def preference(model, state, mean, price, k, target):
         a, b = (k, target) if own else (0, 0)
         change = 0.0
         for j in range(mean.shape[1]):
-            there = model.points[b, g, j] - mean[target, j]
-            here = model.points[a, g, j] - mean[k, j]
+            there = points[b, g, j] - mean[target, j]
+            here = points[a, g, j] - mean[k, j]
             change += there * there - here * here
         group[found] = g
-        cost[found] = model.weight[g] * (0.5 * change + price[target] - price[k])
-        cost[found] += model.scatter[b, g] - model.scatter[a, g]
+        change = model.weight[g] * (0.5 * change + price[target] - price[k])
+        cost[found] = change + (scatter[b, g] - scatter[a, g])
         found += 1
     sort_along(cost, group, found)
     return group, cost, found
@@ -64,11 +65,11 @@ def swaps(model, state, mean, price, size, centre, k, other, limit):
     are tried in the order of that sum until it exceeds the reach, and at most ``limit`` of them. Returns
     the number of swaps made.
     """
-    parameters(model, state.size, state.centre, mean, price)
+    parameters(model, state, mean, price)
     first, a, n_first = preference(model, state, mean, price, k, other)
     second, b, n_second = preference(model, state, mean, price, other, k)
     points, scatter, entropy, weight = model.points, model.scatter, model.entropy, model.weight
-    label, sizes, centres = state.label, state.size, state.centre
+    label, sizes, centres, pending, moved = state.label, state.size, state.centre, state.pending, state.moved
     heaviest = 0
     for g in range(weight.shape[0]):
         heaviest = max(heaviest, weight[g])
@@ -103,8 +104,8 @@ def swaps(model, state, mean, price, size, centre, k, other, limit):
             total += 1
             if trials > PARTNERS or total > TRIALS:
                 break
-            count = along(state, g, other, 0)
-            count = along(state, h, k, count)
+            count = along(pending, moved, g, other, 0)
+            count = along(pending, moved, h, k, count)
             if attempt(model, state, count, size, centre, False) < 0.0:
                 moves += 1
     return moves
