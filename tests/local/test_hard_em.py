@@ -245,7 +245,7 @@ def test_many_samples_through_a_subsample(constraints: list) -> None:
     centres = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 6.0]])
     problem = Problem(centres[truth] + rng.normal(size=(15_000, 2)), 3, constraints=constraints)
     instance = reduce(problem)
-    assert instance.n_groups > module.LARGE
+    assert instance.n_groups > module.MANY_GROUPS
     found = hard_em(instance)
     assert found is not None
     assert is_feasible(problem, instance.expand(found.labels))

@@ -14,7 +14,7 @@ _MIX1, _MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 
 # Two costs closer than this, relatively, are the same clustering or as good.
-SAME = 1e-10
+SAME_COST = 1e-10
 # Largest N (K - 1) for which every pair of moves is tried.
 PAIR_LIMIT = 64
 # Where a restart begins: not at all (it goes on), at labels, or at seeds: spread by k-means++ or drawn uniformly, for
@@ -285,7 +285,7 @@ def explore(model, state, rng, mean, price, start, patience, limit, trials, fail
             if moves == 0 and deep and N * (K - 1) <= PAIR_LIMIT:
                 moves = compounds(model, state, size, centre, True)
         found = refresh(model, state)
-        if trial == 0 or found < cost - SAME * (1.0 + abs(cost)):
+        if trial == 0 or found < cost - SAME_COST * (1.0 + abs(cost)):
             cost = found
             copy_labels(state.label, kept)
             failures[0] = 0

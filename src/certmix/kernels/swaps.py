@@ -10,8 +10,8 @@ from certmix.kernels.moves import along, attempt
 from certmix.kernels.sorting import sort_along
 
 # Partners with which a group is tried in full, chains and all, and how many such trials there may be.
-PARTNERS = 12
-TRIALS = 2000
+PARTNERS_PER_GROUP = 12
+MOST_ATTEMPTS = 2000
 
 
 @njit(nogil=True)
@@ -102,7 +102,7 @@ def swaps(model, state, mean, price, size, centre, k, other, limit):
                     continue
             trials += 1
             total += 1
-            if trials > PARTNERS or total > TRIALS:
+            if trials > PARTNERS_PER_GROUP or total > MOST_ATTEMPTS:
                 break
             count = along(pending, moved, g, other, 0)
             count = along(pending, moved, h, k, count)

@@ -33,10 +33,10 @@ from certmix.presolve.instance import Instance
 from certmix.stopping import current
 
 # Above this many groups the restarts run on a sample of them.
-LARGE = 10_000
-_SAMPLE = 4_000
+MANY_GROUPS = 10_000
+_GROUPS_DRAWN = 4_000
 # Clusterings that are rescored and polished when the instance's cost is only a bound on the objective.
-_POOL = 8
+_POLISHED = 8
 # Starts take turns.
 _STARTS = (SPREAD_EVENLY, SPREAD_EVENLY, UNIFORM_EVENLY, SPREAD_UNEVENLY)
 
@@ -112,14 +112,14 @@ def hard_em(
     if start is not None:
         run.take_start(np.asarray(start))
     count = default_restarts(instance) if restarts is None else restarts
-    done = run.large(count) if instance.n_groups > LARGE else run.small(count)
+    done = run.large(count) if instance.n_groups > MANY_GROUPS else run.small(count)
     return run.finish(done, done >= count)
 
 
 def default_restarts(instance: Instance) -> int:
     """As many as take a fraction of a second where that is possible: from 2 for many groups to 16 for few."""
-    if instance.n_groups > LARGE:
-        return 4 if instance.n_groups < 10 * LARGE else 2
+    if instance.n_groups > MANY_GROUPS:
+        return 4 if instance.n_groups < 10 * MANY_GROUPS else 2
     work = instance.n_groups * instance.n_components * (instance.n_features + 2) * _patience(instance)
     return int(np.clip(4e6 / work, 2, 16))
 
@@ -218,8 +218,8 @@ class _Run:
         for r in range(count):
             if r and self.late:
                 break
-            small = sampled_model(search.model, search.rng, _SAMPLE)
-            self.explore(*small, _STARTS[1 + r % 3], self.patience // 2, _SAMPLE)
+            small = sampled_model(search.model, search.rng, _GROUPS_DRAWN)
+            self.explore(*small, _STARTS[1 + r % 3], self.patience // 2, _GROUPS_DRAWN)
             explore(
                 *small,
                 search.rng,
@@ -227,7 +227,7 @@ class _Run:
                 search.price,
                 GO_ON,
                 1,
-                _SAMPLE,
+                _GROUPS_DRAWN,
                 0,
                 np.zeros(1, dtype=np.int64),
             )
@@ -287,12 +287,12 @@ class _Run:
     def polish(self) -> None:
         """Polish the best few, then some fresh starts, by the evaluator: it sees what the cost does not."""
         budget = int(np.clip(4e5 / self.instance.n_samples, 20, 4000))
-        for _, labels in sorted(self.pool.values(), key=lambda item: item[0])[:_POOL]:
+        for _, labels in sorted(self.pool.values(), key=lambda item: item[0])[:_POLISHED]:
             if self.late or budget <= 0:
                 return
             labels, value, budget = self.search.polish(labels, budget)
             self.offer(labels, value)
-        for r in range(2 * _POOL):
+        for r in range(2 * _POLISHED):
             fresh = self.exact_start(_STARTS[1 + r % 3])
             if self.late or budget <= 0 or fresh is None:
                 return
