@@ -6,7 +6,7 @@ from mutant_table import Mutant
 
 EXHAUSTIVE = ("tests/verify/test_enumeration.py",)
 LAGRANGIAN = ("tests/verify/test_lagrangian.py",)
-PRICES = ("tests/verify/test_pricing_trees.py",)
+PRICES = ("tests/verify/test_pricing.py",)
 SEMIDEFINITE = ("tests/verify/test_semidefinite.py",)
 ROOT = ("tests/verify/test_root.py",)
 TREE = ("tests/verify/test_tree.py",)
@@ -157,7 +157,7 @@ CHECKER = (
     planted("the line through the ends", "The line through the ends of any table is below it.", "pricing.py",
             "if self.straight:", "if True:", PRICES, True),
     planted("boxes cut against more", "Boxes are cut where less than the claim is proved.", "pricing.py",
-            "- lost * (size[:, None] + more) >= psi)", "- lost * (size[:, None] + more) >= psi - 0.1)", PRICES),
+            "self._bound(nodes, psi, of[stay]", "self._bound(nodes, psi - 0.1, of[stay]", PRICES),
     planted("more than the claim", "What was cut away against the claim counts as proved beyond it.", "pricing.py",
             "least, place = psi, -1", "least, place = math.inf, -1", PRICES),
     planted("a lost size of a set", "Between the two halves of an interval of sizes one is missing.", "pricing.py",
