@@ -14,8 +14,8 @@ from certmix.presolve.instance import Instance, reduce
 from certmix.problem import CannotLink, DirichletPrior, GaussianPrior, Label, MinimumSize, MustLink, Problem
 from certmix.problem.features import EVERY_FEATURE, Feature
 from certmix.search.bounds.semidefinite.admm import Method
-from certmix.search.bounds.semidefinite.contraction import Contraction, Domain, contract
-from certmix.search.bounds.semidefinite.pools import Pool, pools_of
+from certmix.search.bounds.semidefinite.contraction import Contraction, Region, contract
+from certmix.search.bounds.semidefinite.pools import ComponentPool, pools_of
 from certmix.search.bounds.semidefinite.refining import refine
 from certmix.search.bounds.semidefinite.safe import Proof, prove
 from certmix.search.bounds.semidefinite.warm import Warm, cold_start, warm_start
@@ -80,7 +80,7 @@ def small_instances(
             yield seed - 1, found
 
 
-def inside(found: Clusterings, domain: Domain) -> np.ndarray:
+def inside(found: Clusterings, domain: Region) -> np.ndarray:
     """(L,) bool: the feasible clusterings that a domain admits."""
     N, K = found.labels.shape[1], found.instance.n_components
     bits = (domain.mask[:, None] >> np.arange(K)) & 1 == 1
@@ -98,7 +98,7 @@ def slack_of(value: float) -> float:
     return ROUNDING * max(1.0, abs(value)) if np.isfinite(value) else 0.0
 
 
-def root_domain(instance: Instance, empty: np.ndarray) -> Domain:
+def root_domain(instance: Instance, empty: np.ndarray) -> Region:
     """Everything with the given components empty and the others not."""
     N, K, n = instance.n_groups, instance.n_components, instance.n_samples
     bits = np.int64(1) << np.arange(K, dtype=np.int64)
@@ -109,10 +109,10 @@ def root_domain(instance: Instance, empty: np.ndarray) -> Domain:
     apart = np.zeros((N, N), dtype=bool)
     i, j = instance.conflicts[:, 0], instance.conflicts[:, 1]
     apart[i, j] = apart[j, i] = True
-    return Domain(mask, a, b, apart)
+    return Region(mask, a, b, apart)
 
 
-def random_domain(rng: np.random.Generator, found: Clusterings, row: int) -> Domain:
+def random_domain(rng: np.random.Generator, found: Clusterings, row: int) -> Region:
     """A domain around one clustering: fewer candidates, narrower sizes, some pairs apart."""
     labels, sizes = found.labels[row], found.sizes[row]
     domain = root_domain(found.instance, sizes == 0)
@@ -136,9 +136,9 @@ def random_domain(rng: np.random.Generator, found: Clusterings, row: int) -> Dom
 class State:
     """A node with the method in it."""
 
-    domain: Domain
+    domain: Region
     shape: Contraction
-    pools: list[Pool]
+    pools: list[ComponentPool]
     method: Method
     constant: float
     instance: Instance
@@ -146,11 +146,11 @@ class State:
     def prove(self) -> Proof:
         instance = self.instance
         terms = instance.n_groups + instance.n_features
-        return prove(self.method, self.constant, instance.error, terms)
+        return prove(self.method, self.constant, instance.error, terms, grain=2.0**-30)
 
 
 def state_of(
-    domain: Domain, instance: Instance, T: np.ndarray, labels: np.ndarray, sigma: float
+    domain: Region, instance: Instance, T: np.ndarray, labels: np.ndarray, sigma: float
 ) -> State | None:
     """The method as a visit starts it; None where a visit would not (nothing left, or everything decided)."""
     if not domain.propagate(instance, instance_arrays(instance)) or np.all(domain.decided() >= 0):
@@ -163,7 +163,7 @@ def state_of(
     return State(domain, shape, pools, method, float(instance.entropy[domain.b <= 0, 0].sum()), instance)
 
 
-def random_state(rng: np.random.Generator, found: Clusterings, domain: Domain) -> State | None:
+def random_state(rng: np.random.Generator, found: Clusterings, domain: Region) -> State | None:
     """Random multipliers of all kinds, near what is sensible or far from it."""
     instance = found.instance
     chosen = found.labels[rng.choice(np.flatnonzero(found.feasible))]

@@ -17,8 +17,8 @@ from certmix.problem import Problem
 from certmix.result import Result, build_result
 from certmix.search.bounds.semidefinite import record
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
-from certmix.search.bounds.semidefinite.contraction import Domain as SearchDomain
-from certmix.search.bounds.semidefinite.fixing import exclude_members, exclude_sizes, find_pairs_apart
+from certmix.search.bounds.semidefinite.contraction import Region
+from certmix.search.bounds.semidefinite.fixing import Exclusions, members_gone, pairs_apart, sizes_left
 from certmix.search.bounds.semidefinite.safe import Proof, prove
 from certmix.search.engines import first_incumbent
 from certmix.search.loop import Search
@@ -34,7 +34,7 @@ def root_of(problem: Problem) -> Root:
     return build(statement.read(json.loads(json.dumps(stated(problem)))), problem.data)
 
 
-def checkers_domain(domain: SearchDomain, instance: Instance) -> Domain:
+def checkers_domain(domain: Region, instance: Instance) -> Domain:
     """The domain of a node of the search, as the checker holds it."""
     allowed = (domain.mask[:, None] >> np.arange(instance.n_components)) & 1 == 1
     low, high = domain.a.astype(np.int64), domain.b.astype(np.int64)
@@ -48,17 +48,16 @@ def recorded(state: State, cutoff: float, labels: np.ndarray) -> tuple[record.St
     grain = record.grain_for(1.0, cutoff, instance.n_components, len(state.shape.root))
     terms = instance.n_groups + instance.n_features
     proof = prove(method, state.constant, instance.error, terms, grain)
-    note = record.Note(record.Recorder(), record.Entry(-1))
-    draft = note.draft(state.shape, method, proof)
-    note.before(domain, state.shape, method)
-    if proof.bound >= cutoff or not exclude_sizes(domain, method, proof, cutoff):
-        note.closed(draft)
+    note = record.NodeNote(record.Recorder(), record.RecordedNode(-1))
+    note.proved(state.shape, method, proof)
+    sizes = sizes_left(method, proof, cutoff)
+    if proof.bound >= cutoff or not all(left.any() for left in sizes):
+        note.closed()
     else:
-        exclude_members(domain, state.shape, method, proof, cutoff, Threads(1))
-        find_pairs_apart(domain, state.shape, method, proof, cutoff, labels, Threads(1))
-        note.kept(draft, domain, state.shape, method, needed=True)
-        if not note.entry.steps:
-            note.closed(draft)
+        given = (state.shape, method, proof, cutoff)
+        gone, pairs = members_gone(*given, Threads(1)), pairs_apart(*given, labels, Threads(1))
+        note.excluded(gone, pairs)
+        Exclusions(sizes, gone, pairs).apply(domain, state.shape, method)
     return note.entry.steps[0], proof, before
 
 

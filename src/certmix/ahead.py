@@ -28,7 +28,7 @@ PARTS = ("start", "interval", "semidefinite", "cells", "pricing", "line", "rest"
 NEEDED = {
     "dual": ("start", "interval", "pricing"),
     "interval": ("start", "interval"),
-    "sdp": ("start", "semidefinite", "interval"),
+    "sdp": ("start", "semidefinite"),
 }
 
 

@@ -49,13 +49,12 @@ def interval() -> None:
 
 
 def semidefinite() -> None:
-    """The semidefinite bound, without its local search and its second opinion."""
+    """The semidefinite bound, without its local search."""
     from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
 
     problem = _problem(30, 5, 2, apart=1.0)
     labels, asked = _guess(problem), count()
     bound = SemidefiniteBound(reduce(problem), labels, should_stop=lambda: next(asked) > 8)
-    bound._geometry = None
     bound._local = _NoSearch()  # type: ignore[assignment]
     bound.explore(bound.root(), float(problem.objective.best(labels).value))
 

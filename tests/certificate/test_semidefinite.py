@@ -15,9 +15,8 @@ from certmix.errors import InfeasibleError
 from certmix.io.certificates import Certificate
 from certmix.presolve.instance import reduce
 from certmix.problem import CannotLink, Label, MinimumSize, MustLink, Problem
-from certmix.search.bounds.semidefinite import bound
-from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
-from certmix.search.bounds.semidefinite.record import Recorder
+from certmix.search.bounds.semidefinite import visit
+from certmix.search.bounds.semidefinite.record import NoRecord, Recorder
 from certmix.status import Status
 from certmix.verify.check import Verdict, check
 from certmix.verify.tree import ALL_AT_LEAST, AT_LEAST, AT_MOST, FIRST_AT_MOST
@@ -42,8 +41,7 @@ def overlapping(
 
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nodes give up early, for more of them."""
-    for name, value in (("ROOT_ROUNDS", 1), ("NODE_ROUNDS", 1), ("ROUND", 4)):
-        monkeypatch.setattr(bound, name, value)
+    monkeypatch.setattr(visit, "TUNING", visit.Tuning(iterations=4, root_rounds=1, node_rounds=1))
 
 
 @pytest.mark.parametrize("first", [0, 100])
@@ -128,14 +126,24 @@ def test_a_search_that_was_stopped_is_certified_as_far_as_it_came(monkeypatch: p
     assert verdict.bound == pytest.approx(result.lower_bound, rel=1e-8)
 
 
-def test_recording_changes_neither_clustering_nor_status() -> None:
-    """The answer with a record is the answer without one."""
-    problem = overlapping(3, n=16)
-    result, _ = searched(problem)
-    plain = SemidefiniteBound(reduce(problem), result.labels)
-    assert plain.recorder is None
-    assert (plain.root()["record"] == -1).all()
-    assert result.status is Status.OPTIMAL
+@pytest.mark.parametrize("hurried", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_search_is_the_same_with_and_without_a_record(
+    seed: int, hurried: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same nodes, the same clustering and the same bound to the last digit, whether the proof is kept or not."""
+    if hurried:
+        hurry(monkeypatch)
+    links: list[Any] = [CannotLink(0, 1), MustLink(3, 4), MinimumSize(3)] if seed % 2 else []
+    problem = overlapping(seed, n=20, d=5, K=3, spread=0.7, constraints=links)
+    with_record, recorder = searched(problem)
+    without, nothing = searched(problem, recorder=NoRecord())
+    assert len(recorder.entries) > 0
+    assert len(nothing.entries) == 0
+    assert with_record.nodes == without.nodes
+    assert with_record.lower_bound == without.lower_bound
+    assert np.array_equal(with_record.labels, without.labels)
+    assert with_record.status is without.status is Status.OPTIMAL
 
 
 def test_a_record_that_grows_too_large_is_dropped() -> None:

@@ -244,10 +244,11 @@ def test_points_that_are_projected(b: Block) -> None:
 @pytest.mark.parametrize("b", blocks())
 @pytest.mark.parametrize("sigma", [0.1, 30.0])
 def test_split_multipliers(b: Block, sigma: float) -> None:
-    """N is nonnegative but for pairs apart, S + N is cost plus rows plus cuts, and the stated size covers the terms."""
+    """N is nonnegative but for pairs apart, in whole grains; S + N is cost, rows and cuts; the size covers all."""
     force, size, slack, reduced = np.empty((4, b.n, b.n))
     cut_matrix(b.ends, b.signs, b.multiplier, b.r, force, size)
-    squared = split_multipliers(
+    grain = 2.0**-4
+    squared, largest = split_multipliers(
         b.u,
         b.cost,
         sigma,
@@ -261,13 +262,17 @@ def test_split_multipliers(b: Block, sigma: float) -> None:
         force,
         size,
         np.empty(b.n),
+        grain,
         slack,
         reduced,
     )
     full = b.cost + sigma * (b.rows + b.cuts)
     want = sigma * (b.rows + b.cuts - b.u)
     want = np.where(b.apart, want, np.maximum(want, 0.0))
-    np.testing.assert_allclose(slack, want, rtol=1e-10, atol=1e-11 * sigma)
+    np.testing.assert_allclose(slack, want, rtol=1e-10, atol=(0.5 + 1e-9) * grain)
+    assert np.array_equal(slack, np.rint(slack / grain) * grain)
+    assert largest == np.abs(slack).max()
+    assert np.all(slack[~b.apart] >= 0.0)
     np.testing.assert_allclose(reduced + slack, full, rtol=1e-10, atol=1e-11 * sigma)
     least = np.abs(b.cost) + sigma * (np.abs(b.rows) + size) + np.abs(slack)
     assert squared >= 0.999 * (least**2).sum()

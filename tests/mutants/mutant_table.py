@@ -603,8 +603,8 @@ MUTANTS = (
         "safe bound without its correction",
         "The smallest eigenvalue is believed to be zero where it is negative.",
         "search/bounds/semidefinite/safe.py",
-        "level[i] = smallest_from_below(reduced) - rounding",
-        "level[i] = max(0.0, smallest_from_below(reduced) - rounding)",
+        "return smallest_from_below(reduced) - rounding, grain",
+        "return max(0.0, smallest_from_below(reduced) - rounding), grain",
         SDP,
     ),
     Mutant(
@@ -662,14 +662,6 @@ MUTANTS = (
         "self.on_root_bound(float(self._proved.min()))",
         "self.on_root_bound(float(self._proved.max()))",
         SPLIT,
-    ),
-    Mutant(
-        "sdp: names and an order of means",
-        "Components that have names are put in order by their means as well.",
-        "search/bounds/semidefinite/geometry.py",
-        "._replace(classes=np.arange(instance.n_components))",
-        "",
-        ("tests/search/bounds/semidefinite/test_geometry.py",),
     ),
     # -- the paper's branch and bound --------------------------------------------------------------------------
     Mutant(

@@ -127,10 +127,10 @@ def test_runs_without_room_can_be_repeated(monkeypatch) -> None:
 
 def test_a_node_holds_one_set_of_matrices_at_a_time(monkeypatch) -> None:
     """When a node is contracted and the method starts again, the matrices from before are let go."""
-    from certmix.search.bounds.semidefinite import bound as bound_module
+    from certmix.search.bounds.semidefinite import visit as visit_module
 
     made, most = weakref.WeakSet(), []
-    warm_start, prove = bound_module.warm_start, bound_module.prove
+    warm_start, prove = visit_module.warm_start, visit_module.prove
 
     def remember(*arguments):
         method = warm_start(*arguments)
@@ -141,8 +141,8 @@ def test_a_node_holds_one_set_of_matrices_at_a_time(monkeypatch) -> None:
         most.append(len(made))
         return prove(*arguments)
 
-    monkeypatch.setattr(bound_module, "warm_start", remember)
-    monkeypatch.setattr(bound_module, "prove", look)
+    monkeypatch.setattr(visit_module, "warm_start", remember)
+    monkeypatch.setattr(visit_module, "prove", look)
     problem, _ = blobs(40, 3, 3)
     solve(problem, "sdp", node_limit=3, threads=1)
     assert max(most) == 1

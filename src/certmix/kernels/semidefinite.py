@@ -11,6 +11,8 @@ Multipliers are divided by the penalty sigma throughout.
 
 from __future__ import annotations
 
+import numpy as np
+
 from certmix.kernels.compiled import njit
 from certmix.kernels.cuts import sweep_cuts
 
@@ -152,17 +154,18 @@ def project(
 
 @njit(nogil=True)
 def split_multipliers(
-    u, cost, sigma, cover, over, under, r, low, high, apart, cut_force, cut_size, force, slack, reduced
+    u, cost, sigma, cover, over, under, r, low, high, apart, cut_force, cut_size, force, grain, slack, reduced
 ):
-    """The multipliers N of X >= 0 and the reduced matrix ``S = cost + rows + cuts - N``; both exact by definition.
+    """The multipliers N of X >= 0, whole multiples of a grain, and the reduced matrix ``S = cost + rows + cuts - N``.
 
     Of U and the cost the lower triangle is read, and both come out exactly symmetric whatever the upper one holds.
-    Returns a bound on the squared Frobenius norm of the rounding in S, in units of the machine epsilon: the entries are
-    sums of a few terms, each a product with square roots.
+    Returns a bound on the squared Frobenius norm of the rounding in S, in units of the machine epsilon (the entries are
+    sums of a few terms, each a product with square roots), and the largest entry of N.
     """
     n = r.shape[0]
     row_forces(cover, over, under, r, force)
     error = 0.0
+    largest = 0.0
     for s in range(n):
         for t in range(s + 1):
             if s == t:
@@ -179,10 +182,12 @@ def split_multipliers(
             n_st = row - sigma * u[s, t]
             if n_st < 0.0 and (s == t or not apart[s, t]):
                 n_st = 0.0
+            n_st = np.rint(n_st / grain) * grain
+            largest = max(largest, abs(n_st))
             slack[s, t] = n_st
             slack[t, s] = n_st
             reduced[s, t] = cost[s, t] + row - n_st
             reduced[t, s] = reduced[s, t]
             size += abs(cost[s, t]) + abs(n_st)
             error += size * size if s == t else 2.0 * size * size
-    return error
+    return error, largest

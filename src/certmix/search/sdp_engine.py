@@ -11,7 +11,7 @@ from certmix.problem import Problem
 from certmix.problem.features import EVERY_FEATURE, Feature
 from certmix.search.bounds.interval import MOST_COMPONENTS
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
-from certmix.search.bounds.semidefinite.record import Recorder
+from certmix.search.bounds.semidefinite.record import NO_RECORD, Recorder
 from certmix.search.engines import first_incumbent, reduced
 from certmix.search.loop import search
 from certmix.search.stopping import stop_reason
@@ -49,7 +49,7 @@ class SemidefiniteEngine:
                 threads=threads,
                 should_stop=lambda: stop_reason(ledger, options) is not None,
                 on_root_bound=ledger.raise_bound,
-                recorder=ledger.record,
+                recorder=ledger.record or NO_RECORD,
             )
             reason = search(bound, ledger, options, largest_batch=options.n_threads)
         return Outcome(reason, infeasible=reason is Termination.EXHAUSTED and ledger.incumbent is None)

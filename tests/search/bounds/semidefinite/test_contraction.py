@@ -22,7 +22,7 @@ from certmix.problem import (
 )
 from certmix.search.bounds.base import Explored
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
-from certmix.search.bounds.semidefinite.contraction import Domain, contract
+from certmix.search.bounds.semidefinite.contraction import Region, contract
 from certmix.search.bounds.semidefinite.cuts import Cuts
 from certmix.search.bounds.semidefinite.pools import cost_matrix, first_blocks, pools_of, slope_of
 from certmix.search.nodes import Nodes
@@ -109,7 +109,7 @@ def test_empty_components_are_in_no_pool() -> None:
     assert all(p.sizes[0] == 0 for p in pools_of(domain, shape, instance))
 
 
-def children_of(bound: SemidefiniteBound, domain: Domain, group: int, component: int) -> Nodes:
+def children_of(bound: SemidefiniteBound, domain: Region, group: int, component: int) -> Nodes:
     nodes = bound.root().take(np.array([0]))
     nodes["mask"][0], nodes["a"][0], nodes["b"][0] = domain.mask, domain.a, domain.b
     nodes["apart"][0] = domain.apart
@@ -131,7 +131,7 @@ def test_children_cover_the_best_clustering_of_their_parent() -> None:
             if not domain.mask[g] >> k & 1 or domain.mask[g] == 1 << k:
                 continue
             nodes = children_of(bound, domain, g, k)
-            kids = [Domain(*(nodes[f][i] for f in ("mask", "a", "b", "apart"))) for i in range(len(nodes))]
+            kids = [Region(*(nodes[f][i] for f in ("mask", "a", "b", "apart"))) for i in range(len(nodes))]
             held = np.array([inside(found, kid) for kid in kids]).any(axis=0)
             assert not np.any(held & ~before), f"seed {seed}"
             assert best_of(found, held) <= best + slack_of(best), f"seed {seed}"
@@ -247,7 +247,7 @@ def test_roots_split_by_size_hold_every_clustering() -> None:
         split += len(roots) - len(whole.root())
         held = np.zeros(len(found.labels), dtype=bool)
         for i in range(len(roots)):
-            held |= inside(found, Domain(*(roots[name][i] for name in ("mask", "a", "b", "apart"))))
+            held |= inside(found, Region(*(roots[name][i] for name in ("mask", "a", "b", "apart"))))
         classes = found.instance.classes
         for row in np.flatnonzero(found.feasible):
             orders = itertools.permutations(range(found.instance.n_components))

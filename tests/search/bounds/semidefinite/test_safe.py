@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from brute_force import Clusterings
-from certmix.search.bounds.semidefinite.fixing import exclude_members, exclude_sizes, find_pairs_apart
+from certmix.search.bounds.semidefinite.fixing import Exclusions, members_gone, pairs_apart, sizes_left
 from certmix.search.bounds.semidefinite.safe import Proof
 from certmix.search.bounds.semidefinite.warm import soft_minimum
 from certmix.search.threads import Threads
@@ -140,17 +140,20 @@ def test_exclusion_keeps_everything_below_the_cutoff(step: str) -> None:
             place = min(len(values) - 1, int(rng.choice([1, 2, 4, len(values) // 4])))
             cutoff = float(values[place]) + float(rng.choice([0.0, 1e-6]))
             proof = state.prove()
-            pooled, threads, alive = (
-                (state.domain, state.shape, state.method, proof, cutoff),
-                Threads(1),
-                True,
-            )
+            pooled, threads = (state.shape, state.method, proof, cutoff), Threads(1)
+            M = len(state.shape.root)
+            sizes, gone = [p.sizes for p in state.pools], np.zeros(M, dtype=np.int64)
+            pairs = np.zeros((M, M), dtype=bool)
             if step in ("sizes", "all"):
-                alive = exclude_sizes(state.domain, state.method, proof, cutoff)
-            if alive and step in ("members", "all"):
-                dropped += exclude_members(*pooled, threads)
-            if alive and step in ("pairs", "all"):
-                dropped += find_pairs_apart(*pooled, labels, threads)
+                sizes = sizes_left(state.method, proof, cutoff)
+            if step in ("members", "all"):
+                gone = members_gone(*pooled, threads)
+            if step in ("pairs", "all"):
+                pairs = pairs_apart(*pooled, labels, threads)
+            alive = all(left.any() for left in sizes)
+            if alive:
+                Exclusions(sizes, gone, pairs).apply(state.domain, state.shape, state.method)
+            dropped += int(gone.any()) + int(pairs.sum())
             after = survivors(found, state) if alive else np.zeros_like(before)
             dropped += int(before.sum() - after.sum())
             lost = best_of(found, before & ~after)

@@ -12,7 +12,7 @@ from certmix.presolve.instance import reduce
 from certmix.problem import Problem
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
 from certmix.search.bounds.semidefinite.eigen import smallest_from_below
-from certmix.search.bounds.semidefinite.fixing import exclude_members, exclude_sizes, find_pairs_apart
+from certmix.search.bounds.semidefinite.fixing import Exclusions, members_gone, pairs_apart, sizes_left
 from certmix.search.bounds.semidefinite.warm import Warm
 from certmix.search.threads import Threads
 from random_domains import State, inside, random_domain, random_state, root_domain, small_instances, state_of
@@ -149,10 +149,12 @@ def test_multipliers_that_are_not_numbers_prove_nothing(where: str, bad: float) 
         assert proof.bound <= found.objective[row]
         before = state.domain.copy()
         cutoff = float(found.objective[row]) + 1e-6
-        assert exclude_sizes(state.domain, state.method, proof, cutoff)
-        pooled = (state.domain, state.shape, state.method, proof, cutoff)
-        exclude_members(*pooled, Threads(1))
-        find_pairs_apart(*pooled, found.labels[row], Threads(1))
+        sizes = sizes_left(state.method, proof, cutoff)
+        assert all(left.any() for left in sizes)
+        pooled = (state.shape, state.method, proof, cutoff)
+        gone = members_gone(*pooled, Threads(1))
+        pairs = pairs_apart(*pooled, found.labels[row], Threads(1))
+        Exclusions(sizes, gone, pairs).apply(state.domain, state.shape, state.method)
         after = inside(found, state.domain)
         assert after[row]
         if not np.isfinite(bad):
@@ -179,7 +181,7 @@ def test_reduced_matrices_are_exactly_symmetric() -> None:
             slack, reduced = np.empty((2, len(r), len(r)))
             ends = (float(b.low), float(b.high), state.method.apart[b.pool], force, size, np.empty(len(r)))
             cover = state.method.cover[state.pools[b.pool].index]
-            split_multipliers(b.u, b.cost, 3.0, cover, b.over, b.under, r, *ends, slack, reduced)
+            split_multipliers(b.u, b.cost, 3.0, cover, b.over, b.under, r, *ends, 2.0**-30, slack, reduced)
             for matrix in (b.slack, force, slack, reduced):
                 assert np.array_equal(matrix, matrix.T)
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from certmix.kernels.semidefinite import point_of, project, relax_and_sum
 from certmix.search.bounds.semidefinite.eigen import above, improve, largest
-from certmix.search.bounds.semidefinite.pools import Block, Pool
+from certmix.search.bounds.semidefinite.pools import ComponentPool, SizeBlock
 from certmix.search.threads import Threads
 from certmix.stopping import current
 
@@ -32,7 +32,8 @@ class Tuning:
     ----------
     relaxation : factor by which the projections are over-relaxed
     spare_pairs : eigenpairs computed beyond those that were used last time
-    exact_every : iterations between two decompositions afresh; in between the eigenvectors are improved
+    exact_every : iterations between two decompositions afresh; in between the eigenvectors are improved ...
+    improve_from, improve_times : ... in matrices of this order or more, and of so many times the eigenpairs wanted
     idle_every : iterations between two looks at a block that held next to nothing
     idle_trace : the most that such a block may hold, in components
     idle_share : the most that those of a pool may hold together, as a share of its components
@@ -43,6 +44,8 @@ class Tuning:
     relaxation: float = 1.6
     spare_pairs: int = 3
     exact_every: int = 10
+    improve_from: int = 36
+    improve_times: int = 5
     idle_every: int = 5
     idle_trace: float = 0.05
     idle_share: float = 0.1
@@ -51,6 +54,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+NOTHING = np.zeros((0, 0))
 
 
 class Method:
@@ -69,8 +73,8 @@ class Method:
         self,
         root: np.ndarray,
         apart: np.ndarray,
-        pools: list[Pool],
-        blocks: list[Block],
+        pools: list[ComponentPool],
+        blocks: list[SizeBlock],
         cover: np.ndarray,
         sigma: float,
         threads: Threads,
@@ -102,6 +106,11 @@ class Method:
             out[self.pools[block.pool].index, block.pool] += (block.x @ r) / r
         return out
 
+    def forget_slack(self) -> None:
+        """The multipliers N of the last proof are not needed any more."""
+        for block in self.blocks:
+            block.slack = NOTHING
+
     def _rescale(self, factor: float) -> None:
         self.sigma *= factor
         self.cover = self.cover / factor
@@ -119,7 +128,7 @@ class Method:
         pairs = self._decomposed(blocks, exact=self.count % TUNING.exact_every == 0)
         self.count += 1
         levels = self._levels(blocks, idle, pairs)
-        near: list[np.ndarray] = [np.zeros(0)] * len(blocks)
+        halves: list[np.ndarray] = [NOTHING] * len(blocks)  # Z = half half', made where it is needed
         sums = [np.empty((4, len(b.over))) for b in blocks]  # row sums, movable parts, diagonal, scratch
         cover = [self.cover[p.index] for p in self.pools]
 
@@ -130,12 +139,11 @@ class Method:
                 kept = values - levels[b.pool]
                 used = int(np.count_nonzero(kept > 0.0))
                 at = len(kept) - used
-                half = vectors[:, at:] * np.sqrt(kept[at:])
+                halves[i] = vectors[:, at:] * np.sqrt(kept[at:])
                 b.basis, b.rank, b.trace = vectors, max(1, used), float(kept[at:].sum())
-                near[i] = half @ half.T
                 relax_and_sum(
-                    near[i], b.x, b.u, TUNING.relaxation, b.cuts.force, cover[b.pool], b.over, b.under, r,
-                    float(b.low), float(b.high), self.apart[b.pool], sums[i][3], *sums[i][:3],
+                    halves[i] @ halves[i].T, b.x, b.u, TUNING.relaxation, b.cuts.force, cover[b.pool], b.over,
+                    b.under, r, float(b.low), float(b.high), self.apart[b.pool], sums[i][3], *sums[i][:3],
                 )  # fmt: skip
 
         self.threads.over(len(blocks), towards_cone)
@@ -149,7 +157,7 @@ class Method:
                 r = self.roots[b.pool]
                 b.held = np.empty(len(r))
                 moved[i] = project(
-                    b.u, near[i], cover[b.pool], b.over, b.under, r, float(b.low), float(b.high),
+                    b.u, halves[i] @ halves[i].T, cover[b.pool], b.over, b.under, r, float(b.low), float(b.high),
                     self.apart[b.pool], c.ends, c.signs, c.multiplier, c.force, np.empty((len(r), len(r))),
                     sums[i][3], *sums[i][:3], b.x, b.u, b.held,
                 )  # fmt: skip
@@ -157,7 +165,7 @@ class Method:
         self.threads.over(len(blocks), towards_rows)
         self.dual, self.primal = (float(x) for x in np.sqrt(moved.sum(axis=0)))
 
-    def _decomposed(self, blocks: list[Block], exact: bool) -> list[Pairs]:
+    def _decomposed(self, blocks: list[SizeBlock], exact: bool) -> list[Pairs]:
         """The eigenpairs of every block that are likely to be needed."""
         pairs: list[Pairs] = [(np.zeros(0), np.zeros(0))] * len(blocks)
 
@@ -166,7 +174,7 @@ class Method:
                 b = blocks[i]
                 n = len(b.over)
                 wanted = min(n, b.rank + TUNING.spare_pairs + b.rank // 3)
-                if exact or len(b.basis) != n or 8 * wanted > n:
+                if exact or len(b.basis) != n or n < max(TUNING.improve_from, TUNING.improve_times * wanted):
                     pairs[i] = largest(self._point(b), wanted)
                 else:
                     pairs[i] = improve(self._point(b), b.basis[:, -wanted:], wanted)
@@ -174,13 +182,13 @@ class Method:
         self.threads.over(len(blocks), work)
         return pairs
 
-    def _point(self, block: Block) -> np.ndarray:
+    def _point(self, block: SizeBlock) -> np.ndarray:
         """What is projected onto the cone."""
         out = np.empty_like(block.x)
         point_of(block.x, block.u, block.cost, block.offset, self.sigma, out)
         return out
 
-    def _step_on_cover(self, blocks: list[Block], idle: list[Block], sums: list[np.ndarray]) -> None:
+    def _step_on_cover(self, blocks: list[SizeBlock], idle: list[SizeBlock], sums: list[np.ndarray]) -> None:
         have, movable = np.zeros(len(self.root)), np.zeros(len(self.root))
         for b in idle:
             have[self.pools[b.pool].index] += b.held
@@ -190,7 +198,7 @@ class Method:
             movable[index] += free + 0.5 * (r @ r)
         self.cover = self.cover + 0.5 * (have - self.root) / np.maximum(movable, 1.0)
 
-    def _levels(self, blocks: list[Block], idle: list[Block], pairs: list[Pairs]) -> np.ndarray:
+    def _levels(self, blocks: list[SizeBlock], idle: list[SizeBlock], pairs: list[Pairs]) -> np.ndarray:
         """For every pool the level above which eigenvalues add up to its number of components.
 
         While eigenvalues are missing the level comes out too low: blocks whose smallest computed eigenvalue is still
@@ -210,13 +218,14 @@ class Method:
         self.threads.over(len(short), again)
         return self._thresholds(blocks, idle, pairs) if short else levels
 
-    def _thresholds(self, blocks: list[Block], idle: list[Block], pairs: list[Pairs]) -> np.ndarray:
-        levels = np.zeros(len(self.pools))
-        for p, pool in enumerate(self.pools):
-            count = pool.count - sum(b.trace for b in idle if b.pool == p)
-            mine = [pairs[i][0] for i, b in enumerate(blocks) if b.pool == p]
-            levels[p] = level_of(np.concatenate(mine), count)
-        return levels
+    def _thresholds(self, blocks: list[SizeBlock], idle: list[SizeBlock], pairs: list[Pairs]) -> np.ndarray:
+        counts = [float(pool.count) for pool in self.pools]
+        values: list[list[np.ndarray]] = [[] for _ in self.pools]
+        for b in idle:
+            counts[b.pool] -= b.trace
+        for b, (mine, _) in zip(blocks, pairs, strict=True):
+            values[b.pool].append(mine)
+        return np.array([level_of(np.concatenate(v), count) for v, count in zip(values, counts, strict=True)])
 
 
 def level_of(values: np.ndarray, count: float) -> float:
@@ -228,7 +237,7 @@ def level_of(values: np.ndarray, count: float) -> float:
     return float(level[reached[-1]] if len(reached) else values[0])
 
 
-def awake(blocks: list[Block], pools: list[Pool]) -> list[Block]:
+def awake(blocks: list[SizeBlock], pools: list[ComponentPool]) -> list[SizeBlock]:
     """The blocks to work on: all but those that held next to nothing, next to nothing together as well."""
     idle = set()
     for p, pool in enumerate(pools):

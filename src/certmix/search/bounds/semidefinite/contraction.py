@@ -15,7 +15,7 @@ FEW = 60  # among so few groups names cost nothing
 
 
 @dataclass
-class Domain:
+class Region:
     """What is still possible in a node.
 
     Attributes
@@ -30,8 +30,8 @@ class Domain:
     b: np.ndarray
     apart: np.ndarray
 
-    def copy(self) -> Domain:
-        return Domain(self.mask.copy(), self.a.copy(), self.b.copy(), self.apart.copy())
+    def copy(self) -> Region:
+        return Region(self.mask.copy(), self.a.copy(), self.b.copy(), self.apart.copy())
 
     def decided(self) -> np.ndarray:
         """The component of every decided group, -1 for the others."""
@@ -142,9 +142,9 @@ class Contraction:
     first: np.ndarray
 
 
-def contract(domain: Domain, instance: Instance) -> Contraction:
+def contract(region: Region, instance: Instance) -> Contraction:
     """Merge what is decided."""
-    where = domain.decided()
+    where = region.decided()
     N = instance.n_groups
     representative = np.arange(N)
     for k in range(instance.n_components):
@@ -167,6 +167,6 @@ def contract(domain: Domain, instance: Instance) -> Contraction:
         away = instance.points[c] - points[c][of]
         np.add.at(scatter[c], of, instance.scatter[c] + 0.5 * w * np.einsum("ij,ij->i", away, away))
     apart = np.zeros((M, M), dtype=bool)
-    rows, columns = np.nonzero(domain.apart)
+    rows, columns = np.nonzero(region.apart)
     apart[of[rows], of[columns]] = True
-    return Contraction(of, weight, np.sqrt(weight), points, scatter, domain.mask[first], apart, first)
+    return Contraction(of, weight, np.sqrt(weight), points, scatter, region.mask[first], apart, first)

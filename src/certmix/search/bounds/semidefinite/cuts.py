@@ -72,7 +72,10 @@ class Cuts:
         )
         if must >= 0:
             fresh = Cuts.of_anchor(len(r), must)
-            new = ~np.isin(fresh.keys(), kept.keys())
+            known = np.zeros(len(r), dtype=bool)
+            old = kept.are_of_anchor() & (kept.ends[:, 1, 0] == must)
+            known[kept.ends[old, 0, 0]] = True
+            new = ~known[fresh.ends[:, 0, 0]]
             kept = kept.joined(fresh.ends[new], fresh.signs[new])
         kept.force = kept.exact(r)[0]
         return kept
@@ -104,7 +107,7 @@ class Cuts:
         ends[:, 2, 0], ends[:, 2, 1], signs[:, 2] = i, np.where(pair, 0, k), np.where(pair, 0.0, 1.0)
         ends[:, 3, 0], ends[:, 3, 1], signs[:, 3] = j, np.where(pair, 0, k), np.where(pair, 0.0, -1.0)
         ends[pair, 2:] = 0
-        useful = (self.multiplier > 0.0) | self._of_anchor()
+        useful = (self.multiplier > 0.0) | self.are_of_anchor()
         kept = Cuts(self.ends[useful], self.signs[useful], self.multiplier[useful], self.force)
         found_now = Cuts(ends, signs, np.zeros(len(ends)), self.force)
         new = ~np.isin(found_now.keys(), kept.keys())
@@ -112,7 +115,7 @@ class Cuts:
         self.ends, self.signs, self.multiplier = joined.ends, joined.signs, joined.multiplier
         return int(new.sum())
 
-    def _of_anchor(self) -> np.ndarray:
+    def are_of_anchor(self) -> np.ndarray:
         """Which cuts are of the form Z_jj <= Z_aj?"""
         return (self.signs[:, 0] > 0.0) & (self.ends[:, 0, 0] == self.ends[:, 0, 1])
 

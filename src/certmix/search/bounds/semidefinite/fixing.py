@@ -2,35 +2,109 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from certmix.kernels.reduced_costs import find_apart
 from certmix.search.bounds.semidefinite.admm import Method
-from certmix.search.bounds.semidefinite.contraction import Contraction, Domain
+from certmix.search.bounds.semidefinite.contraction import Contraction, Region
+from certmix.search.bounds.semidefinite.pools import ComponentPool
 from certmix.search.bounds.semidefinite.safe import Proof
 from certmix.search.threads import Threads
 
-ANCHORS = 8  # super-points of a cluster that could name its component
-SAMPLE = 4000  # pairs
+
+@dataclass(frozen=True)
+class Tuning:
+    """What is looked at, and what is worth a step.
+
+    Attributes
+    ----------
+    deepest : super-points of a cluster that could name its component, and whose pairs are looked at
+    sampled_pairs : where a sample of so many pairs yields nothing, the rest is not looked at
+    small_step, large_step : bytes of a recorded step; smaller ones are worth any exclusion, larger ones only ...
+    least_share : ... those that take away this share of what is possible
+    """
+
+    deepest: int = 8
+    sampled_pairs: int = 4000
+    small_step: float = 2.0**22
+    large_step: float = 2.0**25
+    least_share: float = 0.15
 
 
-def exclude_sizes(domain: Domain, method: Method, proof: Proof, cutoff: float) -> bool:
-    """Drop sizes with which no component can beat the cutoff, and blocks without sizes; False if none is left."""
-    for p, pool in enumerate(method.pools):
-        pool.sizes &= proof.prices[p] < cutoff
-        left = np.flatnonzero(pool.sizes)
-        if len(left) == 0:
-            return False
-        domain.a[pool.components] = np.maximum(domain.a[pool.components], left[0])
-        domain.b[pool.components] = np.minimum(domain.b[pool.components], left[-1])
-    keep = []
-    for b in method.blocks:
-        left = np.flatnonzero(method.pools[b.pool].sizes[b.low : b.high + 1]) + b.low
-        if len(left):
+TUNING = Tuning()
+
+
+@dataclass(frozen=True)
+class Exclusions:
+    """What one proof rules out in a node.
+
+    Attributes
+    ----------
+    sizes : per pool, (n + 1,) bool, the sizes that are left
+    gone : (M,) bits, components that super-points cannot be in
+    pairs : (M, M) bool, pairs that cannot be together, beyond those known
+    """
+
+    sizes: list[np.ndarray]
+    gone: np.ndarray
+    pairs: np.ndarray
+
+    def anything(self, method: Method) -> bool:
+        fewer = any((p.sizes & ~s).any() for p, s in zip(method.pools, self.sizes, strict=True))
+        return fewer or bool(self.gone.any() or self.pairs.any())
+
+    def narrow(self, region: Region, shape: Contraction, pools: list[ComponentPool]) -> None:
+        """Take it from a node."""
+        for pool, sizes in zip(pools, self.sizes, strict=True):
+            left = np.flatnonzero(sizes)
+            region.a[pool.components] = np.maximum(region.a[pool.components], left[0])
+            region.b[pool.components] = np.minimum(region.b[pool.components], left[-1])
+        region.mask[shape.first] &= ~self.gone
+        if self.pairs.any():
+            region.apart |= self.pairs[np.ix_(shape.of, shape.of)]
+
+    def apply(self, region: Region, shape: Contraction, method: Method) -> None:
+        """Take it from a node and from its blocks."""
+        self.narrow(region, shape, method.pools)
+        for pool, sizes in zip(method.pools, self.sizes, strict=True):
+            pool.sizes = sizes
+        method.blocks[:] = [b for b in method.blocks if self.sizes[b.pool][b.low : b.high + 1].any()]
+        for b in method.blocks:
+            left = np.flatnonzero(self.sizes[b.pool][b.low : b.high + 1]) + b.low
             b.low, b.high = int(left[0]), int(left[-1])
-            keep.append(b)
-    method.blocks[:] = keep
-    return True
+        if self.pairs.any():
+            shape.apart[self.pairs] = True
+            method.apart = [np.ascontiguousarray(shape.apart[np.ix_(p.index, p.index)]) for p in method.pools]
+
+    def worth(self, shape: Contraction, method: Method) -> bool:
+        """Whether it takes away so much of what is possible, or of the blocks, that it is worth the bytes of a step.
+
+        That does not depend on whether steps are recorded, so that the search is the same in both cases.
+        """
+        size = sum(0.75 * len(b.over) ** 2 + 5.0 * len(b.cuts.multiplier) for b in method.blocks)
+        least = TUNING.least_share * min(1.0, max(0.0, size - TUNING.small_step) / TUNING.large_step)
+        left = sum(bool(self.sizes[b.pool][b.low : b.high + 1].any()) for b in method.blocks)
+        if len(method.blocks) - left > 2.0 * least * len(method.blocks):
+            return True
+        lost, candidates = _count(self.gone & shape.mask), _count(shape.mask) - len(shape.mask)
+        if lost > least * candidates:
+            return True
+        if np.count_nonzero(self.pairs) > least * np.count_nonzero(~shape.apart):
+            return True
+        before, after = sum(int(p.sizes.sum()) for p in method.pools), sum(int(s.sum()) for s in self.sizes)
+        return before - after > 2.0 * least * before
+
+
+def _count(masks: np.ndarray) -> int:
+    """How many bits are set."""
+    return int(np.unpackbits(np.ascontiguousarray(masks).view(np.uint8)).sum())
+
+
+def sizes_left(method: Method, proof: Proof, cutoff: float) -> list[np.ndarray]:
+    """Per pool the sizes with which a component can still beat the cutoff."""
+    return [pool.sizes & (proof.prices[p] < cutoff) for p, pool in enumerate(method.pools)]
 
 
 def impossible(
@@ -54,6 +128,8 @@ def impossible(
     mine.sort(key=lambda i: not method.blocks[i].low <= likely <= method.blocks[i].high)
     for i in mine:
         b = method.blocks[i]
+        if price[b.low : b.high + 1].min() >= cutoff:
+            continue
         test = np.flatnonzero(hopeless)
         if len(test) == 0:
             break
@@ -84,11 +160,11 @@ def impossible(
     return hopeless
 
 
-def exclude_members(
-    domain: Domain, shape: Contraction, method: Method, proof: Proof, cutoff: float, threads: Threads
-) -> int:
-    """Take components from groups that cannot be in them; returns how many pairs (group, pool) were dropped."""
-    dropped = 0
+def members_gone(
+    shape: Contraction, method: Method, proof: Proof, cutoff: float, threads: Threads
+) -> np.ndarray:
+    """(M,) bits: the components that super-points cannot be in."""
+    gone = np.zeros(len(shape.root), dtype=np.int64)
     for p, pool in enumerate(method.pools):
         undecided = (shape.mask[pool.index] & (shape.mask[pool.index] - 1)) != 0
         rows = np.flatnonzero(undecided)
@@ -96,10 +172,8 @@ def exclude_members(
             continue
         columns = np.full(len(rows), pool.must, dtype=np.int64)
         out = impossible(rows, columns, p, method, proof, cutoff, threads)
-        bits = np.bitwise_or.reduce(np.int64(1) << pool.components.astype(np.int64))
-        domain.mask[shape.first[pool.index[rows[out]]]] &= ~bits
-        dropped += int(out.sum())
-    return dropped
+        gone[pool.index[rows[out]]] |= np.bitwise_or.reduce(np.int64(1) << pool.components.astype(np.int64))
+    return gone
 
 
 def margins(shape: Contraction, by_point: np.ndarray) -> np.ndarray:
@@ -118,16 +192,15 @@ def margins(shape: Contraction, by_point: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(others), others - own, -own)
 
 
-def find_pairs_apart(
-    domain: Domain,
+def pairs_apart(
     shape: Contraction,
     method: Method,
     proof: Proof,
     cutoff: float,
     labels: np.ndarray,
     threads: Threads,
-) -> int:
-    """Mark pairs of super-points that no pool can hold together.
+) -> np.ndarray:
+    """(M, M) bool: pairs of super-points that no pool can hold together, beyond those that are known.
 
     Pairs are looked for where they can give components their names: between the few super-points of every cluster of
     ``labels`` that lie deepest in it, and whatever is in other clusters.
@@ -138,23 +211,18 @@ def find_pairs_apart(
     deep = np.zeros(M, dtype=bool)
     for k in np.unique(by_point):
         mine = np.flatnonzero(by_point == k)
-        deep[mine[np.argsort(-depth[mine], kind="stable")[:ANCHORS]]] = True
+        deep[mine[np.argsort(-depth[mine], kind="stable")[: TUNING.deepest]]] = True
     test = (by_point[:, None] != by_point) & ~shape.apart & (deep[:, None] | deep)
     first, second = np.nonzero(np.triu(test, 1))
-    if len(first) > 2 * SAMPLE:  # where a sample of the pairs yields nothing, the rest is not worth the time
-        some = np.linspace(0, len(first) - 1, SAMPLE).astype(np.int64)
-        if not _nowhere(first[some], second[some], M, method, proof, cutoff, threads).any():
-            return 0
-    found = np.flatnonzero(_nowhere(first, second, M, method, proof, cutoff, threads))
-    if len(found) == 0:
-        return 0
     apart = np.zeros((M, M), dtype=bool)
+    most = TUNING.sampled_pairs
+    if len(first) > 2 * most:
+        some = np.linspace(0, len(first) - 1, most).astype(np.int64)
+        if not _nowhere(first[some], second[some], M, method, proof, cutoff, threads).any():
+            return apart
+    found = np.flatnonzero(_nowhere(first, second, M, method, proof, cutoff, threads))
     apart[first[found], second[found]] = apart[second[found], first[found]] = True
-    domain.apart |= apart[np.ix_(shape.of, shape.of)]
-    shape.apart[apart] = True
-    for p, pool in enumerate(method.pools):
-        method.apart[p] = np.ascontiguousarray(shape.apart[np.ix_(pool.index, pool.index)])
-    return len(found)
+    return apart
 
 
 def _nowhere(

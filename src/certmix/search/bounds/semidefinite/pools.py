@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from certmix.presolve.instance import Instance
-from certmix.search.bounds.semidefinite.contraction import Contraction, Domain
+from certmix.search.bounds.semidefinite.contraction import Contraction, Region
 from certmix.search.bounds.semidefinite.cuts import Cuts
 
 
 @dataclass
-class Pool:
+class ComponentPool:
     """Components with the same costs, candidates and sizes.
 
     Attributes
@@ -52,7 +52,7 @@ class Pool:
 
 
 @dataclass
-class Block:
+class SizeBlock:
     """The clusters of one pool with sizes in ``[low, high]``, and the state of the method there."""
 
     pool: int
@@ -73,15 +73,15 @@ class Block:
     held: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
 
-def pools_of(domain: Domain, shape: Contraction, instance: Instance) -> list[Pool]:
+def pools_of(region: Region, shape: Contraction, instance: Instance) -> list[ComponentPool]:
     """The pools of a node; components of size zero have none."""
     system = np.zeros(instance.n_components, dtype=np.int64)
     if not instance.shared:
         system = np.arange(instance.n_components)
     sizes = np.arange(instance.n_samples + 1)
-    where = domain.decided()
+    where = region.decided()
     found = []
-    for ks in domain.untouched(instance):
+    for ks in region.untouched(instance):
         k = int(ks[0])
         bit = np.int64(1) << k
         index = np.flatnonzero(shape.mask & bit)
@@ -92,14 +92,14 @@ def pools_of(domain: Domain, shape: Contraction, instance: Instance) -> list[Poo
             "ij,ij->i", points, points
         )
         table = instance.entropy[k]
-        allowed = (sizes >= max(domain.a[k], 1)) & (sizes <= domain.b[k]) & np.isfinite(table)
+        allowed = (sizes >= max(region.a[k], 1)) & (sizes <= region.b[k]) & np.isfinite(table)
         found.append(
-            Pool(ks, index, must, allowed, np.array(table), points, linear, instance.prior_weight[k])
+            ComponentPool(ks, index, must, allowed, np.array(table), points, linear, instance.prior_weight[k])
         )
     return found
 
 
-def slope_of(pool: Pool, low: int, high: int) -> tuple[float, float]:
+def slope_of(pool: ComponentPool, low: int, high: int) -> tuple[float, float]:
     """Slope of the chord of the entropy over a block, and the offset that makes the line stay below."""
     sizes = np.flatnonzero(pool.sizes[low : high + 1]) + low
     table = pool.entropy
@@ -108,7 +108,7 @@ def slope_of(pool: Pool, low: int, high: int) -> tuple[float, float]:
     return float(slope), float((table[sizes] - slope * sizes).min())
 
 
-def cost_matrix(pool: Pool, root: np.ndarray, high: int, slope: float) -> np.ndarray:
+def cost_matrix(pool: ComponentPool, root: np.ndarray, high: int, slope: float) -> np.ndarray:
     """The matrix C of the module's docstring."""
     r = root[pool.index]
     scale = np.sqrt(high / (high + pool.gamma))
@@ -120,7 +120,7 @@ def cost_matrix(pool: Pool, root: np.ndarray, high: int, slope: float) -> np.nda
     return cost
 
 
-def first_blocks(pool: Pool, sizes: np.ndarray) -> list[tuple[int, int]]:
+def first_blocks(pool: ComponentPool, sizes: np.ndarray) -> list[tuple[int, int]]:
     """Size intervals to begin with: finer around the incumbent's sizes, coarse elsewhere."""
     allowed = np.flatnonzero(pool.sizes)
     low, high = int(allowed[0]), int(allowed[-1])
@@ -135,7 +135,7 @@ def first_blocks(pool: Pool, sizes: np.ndarray) -> list[tuple[int, int]]:
     return [(a, b - 1) for a, b in itertools.pairwise(edges) if pool.sizes[a:b].any()]
 
 
-def is_linear(pool: Pool, low: int, high: int) -> bool:
+def is_linear(pool: ComponentPool, low: int, high: int) -> bool:
     """Whether the entropy is a line over these sizes, so that one block is as good as many."""
     slope, offset = slope_of(pool, low, high)
     sizes = np.flatnonzero(pool.sizes[low : high + 1]) + low

@@ -1,9 +1,9 @@
 """Writing the semidefinite proof down while the search runs.
 
-Any multipliers prove something, so those that are written down are rounded *before* the bound and the exclusions are
-computed from them: N and cuts to whole multiples of a grain that is small against the gap, rows to single precision.
-The file (see :mod:`certmix.certificate.semidefinite`) then holds few bytes, and whoever reads it sees the numbers that
-the search saw.
+Any multipliers prove something, so they are rounded *before* the bound and the exclusions are computed from them,
+whether they are written down or not: N and cuts to whole multiples of a grain that is small against the gap, rows to
+single precision. The file (see :mod:`certmix.certificate.semidefinite`) then holds few bytes, whoever reads it sees the
+numbers that the search saw, and the search is the same when nobody wants the file.
 """
 
 from __future__ import annotations
@@ -18,19 +18,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from certmix.search.bounds.semidefinite.admm import Method
-from certmix.search.bounds.semidefinite.contraction import Contraction, Domain
+from certmix.search.bounds.semidefinite.contraction import Contraction
 from certmix.search.bounds.semidefinite.cuts import Cuts
-from certmix.search.bounds.semidefinite.pools import Block
+from certmix.search.bounds.semidefinite.pools import SizeBlock
 
 if TYPE_CHECKING:
     from certmix.search.bounds.semidefinite.safe import Proof
 
-MOST_BYTES = 200 * 2**20
+MOST_BYTES = 200 * 2**20  # of one record
 MARGIN = 1e-9  # relative: what a checker may lose by rounding in other ways
-GRAIN = 0.1  # share of the gap that the rounding of N may cost at worst; it costs far less
-LARGEST = 2.0**30  # multiples of the grain
-WORTH = 0.15  # share of what is possible that the exclusions of a large step must take away
-SMALL, LARGE = 2**22, 2**25  # bytes: smaller steps are worth it anyway, larger ones only with that share
+GAP_SHARE = 0.1  # share of the gap that the rounding of N may cost at worst; it costs far less
+LARGEST_MULTIPLE = 2.0**30  # of the grain
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class Rounded:
     cuts: np.ndarray
 
     @classmethod
-    def of(cls, block: Block, sigma: float, grain: float) -> Rounded:
+    def of(cls, block: SizeBlock, sigma: float, grain: float) -> Rounded:
         cuts = np.rint(sigma * block.cuts.multiplier / grain) * grain
         return cls(*((a.astype(np.float32)) for a in (sigma * block.over, sigma * block.under, cuts)))
 
@@ -52,19 +50,6 @@ class Rounded:
         return over, under, replace(cuts, multiplier=multiplier)
 
 
-def coarse(slack: np.ndarray, reduced: np.ndarray, grain: float) -> float:
-    """Round N in place to multiples of a grain, and the reduced matrix with it; returns the grain that it took."""
-    largest = float(np.abs(slack).max(initial=0.0))
-    if not math.isfinite(largest):
-        return grain
-    if largest > LARGEST * grain:
-        grain = 2.0 ** math.ceil(math.log2(largest / LARGEST))
-    rounded = np.rint(slack / grain) * grain
-    reduced += slack - rounded  # a difference without rounding
-    slack[:] = rounded
-    return grain
-
-
 def grain_for(gap: float, cutoff: float, components: int, points: int) -> float:
     """A power of two so small that rounding N to its multiples costs a small share of the gap.
 
@@ -72,12 +57,12 @@ def grain_for(gap: float, cutoff: float, components: int, points: int) -> float:
     pays it once.
     """
     scale = max(1.0, abs(cutoff)) if math.isfinite(cutoff) else 1.0
-    gap = min(max(gap, 1e-7 * scale), 0.05 * scale)
-    return float(2.0 ** math.floor(math.log2(GRAIN * gap / (components * math.sqrt(points / 3.0)))))
+    gap = min(max(gap, 1e-9 * scale), 0.05 * scale)
+    return float(2.0 ** math.floor(math.log2(GAP_SHARE * gap / (components * math.sqrt(points / 3.0)))))
 
 
 @dataclass(frozen=True)
-class Draft:
+class UnpackedStep:
     """A proof before anything was excluded by it: what a step of the certificate needs, not yet packed."""
 
     bound: float
@@ -114,19 +99,7 @@ class Step:
 
 
 @dataclass
-class Snapshot:
-    """What exclusions change, to be able to take them back."""
-
-    domain: Domain
-    sizes: list[np.ndarray]
-    blocks: list[Block]
-    ends: list[tuple[int, int]]
-    apart: np.ndarray
-    pooled: list[np.ndarray]
-
-
-@dataclass
-class Entry:
+class RecordedNode:
     """One node of the recorded tree."""
 
     parent: int
@@ -148,7 +121,7 @@ class Recorder:
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        self.entries: list[Entry] = []
+        self.entries: list[RecordedNode] = []
         self.most_bytes = most_bytes
         self.bytes = 0
         self.full = False
@@ -156,27 +129,27 @@ class Recorder:
 
     def add(self, parent: int, group: int, component: int, inside: bool) -> int:
         """A new node; returns its number."""
-        self.entries.append(Entry(parent, group, component, inside, best=self.entries[parent].best))
+        self.entries.append(RecordedNode(parent, group, component, inside, best=self.entries[parent].best))
         return len(self.entries) - 1
 
     def add_size(self, parent: int, component: int, size: int, inside: bool) -> int:
         """A new node by a decision about sizes; returns its number."""
-        self.entries.append(Entry(parent, component=component, inside=inside, size=size))
+        self.entries.append(RecordedNode(parent, component=component, inside=inside, size=size))
         return len(self.entries) - 1
 
     def add_root(self, largest: np.ndarray) -> int:
         """A root of the search, by the largest sizes of its components; there is one for every choice of empty ones."""
-        self.entries.append(Entry(-1, empty=tuple(np.flatnonzero(largest <= 0).tolist())))
+        self.entries.append(RecordedNode(-1, empty=tuple(np.flatnonzero(largest <= 0).tolist())))
         return len(self.entries) - 1
 
-    def begin(self, node: int) -> Note | None:
-        """A node is visited (again, if it was interrupted); None when nothing is recorded any more."""
+    def begin(self, node: int) -> Note:
+        """A node is visited (again, if it was interrupted)."""
         if self.full:
-            return None
+            return SILENT_NOTE
         entry = self.entries[node]
         self.count(-sum(step.size for step in entry.steps))
         entry.steps = []
-        return Note(self, entry)
+        return NodeNote(self, entry)
 
     def settled(self, node: int) -> None:
         """A visit has closed the node: its steps, or the constraints, settle it."""
@@ -203,22 +176,39 @@ class Recorder:
 
 
 class Note:
-    """What is written down during one visit."""
-
-    def __init__(self, recorder: Recorder, entry: Entry) -> None:
-        self.recorder, self.entry = recorder, entry
-        self.best: Draft | None = None
-        self._snapshot: Snapshot | None = None
+    """What is written down during one visit: nothing, where nobody asks."""
 
     def named(self, before: np.ndarray, after: np.ndarray) -> None:
         """Groups got the names of components."""
+
+    def proved(self, shape: Contraction, method: Method, proof: Proof) -> None:
+        """A proof was made."""
+
+    def excluded(self, gone: np.ndarray, pairs: np.ndarray) -> None:
+        """The last proof excludes components for super-points, pairs of them, and sizes."""
+
+    def closed(self) -> None:
+        """The last proof settles the node."""
+
+    def stalled(self) -> None:
+        """The node stays open: its bound may be needed as it is."""
+
+
+class NodeNote(Note):
+    """What is written down of one node."""
+
+    def __init__(self, recorder: Recorder, entry: RecordedNode) -> None:
+        self.recorder, self.entry = recorder, entry
+        self._last: UnpackedStep | None = None
+        self._best: UnpackedStep | None = None
+
+    def named(self, before: np.ndarray, after: np.ndarray) -> None:
         groups = np.flatnonzero(before != after)
         names = np.round(np.log2(after[groups])).astype(np.int32)
         self._add(Step("name", {"groups": groups.astype(np.int32), "components": names}))
 
-    def draft(self, shape: Contraction, method: Method, proof: Proof) -> Draft:
-        """A proof that was just made."""
-        draft = Draft(
+    def proved(self, shape: Contraction, method: Method, proof: Proof) -> None:
+        self._last = UnpackedStep(
             proof.bound,
             shape,
             [p.components for p in method.pools],
@@ -232,49 +222,22 @@ class Note:
             [b.slack for b in method.blocks],
             [(b.cuts.ends, b.cuts.signs) for b in method.blocks],
         )
-        if self.best is None or draft.bound > self.best.bound:
-            self.best = draft
-        return draft
+        if self._best is None or proof.bound > self._best.bound:
+            self._best = self._last
 
-    def before(self, domain: Domain, shape: Contraction, method: Method) -> None:
-        """Exclusions are about to be made."""
-        self._snapshot = Snapshot(
-            domain.copy(),
-            [p.sizes.copy() for p in method.pools],
-            list(method.blocks),
-            [(b.low, b.high) for b in method.blocks],
-            shape.apart.copy(),
-            list(method.apart),
-        )
+    def excluded(self, gone: np.ndarray, pairs: np.ndarray) -> None:
+        if self._last is not None:
+            self._add(pack(self._last, gone, pairs))
 
-    def kept(self, draft: Draft, domain: Domain, shape: Contraction, method: Method, needed: bool) -> bool:
-        """Write the step down if what it excluded is worth it (or needed at once), else take it all back."""
-        old = self._snapshot
-        assert old is not None
-        gone = (old.domain.mask & ~domain.mask)[shape.first]
-        pairs = np.triu(shape.apart & ~old.apart)
-        sizes = [s & ~p.sizes for s, p in zip(old.sizes, method.pools, strict=True)]
-        anything = gone.any() or pairs.any() or any(s.any() for s in sizes)
-        if not anything:
-            return True
-        if not (needed or _worth(old, domain, shape, method)):
-            _restore(old, domain, shape, method)
-            return False
-        self._add(pack(draft, gone, pairs))
-        return True
-
-    def closed(self, draft: Draft) -> None:
-        """The proof settles the node."""
-        M = len(draft.shape.root)
-        self._add(pack(draft, np.zeros(M, dtype=np.int64), np.zeros((M, M), dtype=bool)))
+    def closed(self) -> None:
+        if self._last is not None:
+            self._add(pack_alone(self._last))
 
     def stalled(self) -> None:
-        """The node stays open: its bound may be needed as it is."""
-        if self.best is None or self.recorder.full:
+        if self._best is None or self.recorder.full:
             return
-        if self.entry.best is None or self.best.bound > self.entry.best.bound:
-            M = len(self.best.shape.root)
-            step = pack(self.best, np.zeros(M, dtype=np.int64), np.zeros((M, M), dtype=bool))
+        if self.entry.best is None or self._best.bound > self.entry.best.bound:
+            step = pack_alone(self._best)
             self.recorder.count(step.size)
             self.entry.best = step
 
@@ -284,7 +247,35 @@ class Note:
             self.recorder.count(step.size)
 
 
-def pack(draft: Draft, gone: np.ndarray, pairs: np.ndarray) -> Step:
+class NoRecord(Recorder):
+    """The record of a search that nobody asked to write down."""
+
+    def add(self, parent: int, group: int, component: int, inside: bool) -> int:
+        return -1
+
+    def add_size(self, parent: int, component: int, size: int, inside: bool) -> int:
+        return -1
+
+    def add_root(self, largest: np.ndarray) -> int:
+        return -1
+
+    def begin(self, node: int) -> Note:
+        return SILENT_NOTE
+
+    def settled(self, node: int) -> None:
+        return
+
+
+SILENT_NOTE, NO_RECORD = Note(), NoRecord()
+
+
+def pack_alone(draft: UnpackedStep) -> Step:
+    """The step of a proof that excludes nothing."""
+    M = len(draft.shape.root)
+    return pack(draft, np.zeros(M, dtype=np.int64), np.zeros((M, M), dtype=bool))
+
+
+def pack(draft: UnpackedStep, gone: np.ndarray, pairs: np.ndarray) -> Step:
     """The step of a proof. ``gone`` (per super-point, bits of components) and ``pairs`` are what it excludes."""
     shape, M = draft.shape, len(draft.shape.root)
     K = max(int(k) for ks in draft.components for k in ks) + 1
@@ -340,39 +331,3 @@ def _triples(ends: np.ndarray, signs: np.ndarray) -> np.ndarray:
     out[:, 1] = ends[:, 0, 1]
     out[:, 2] = np.where(anchor, -2, np.where(triangle, ends[:, 2, 1], -1))
     return out
-
-
-def _worth(old: Snapshot, domain: Domain, shape: Contraction, method: Method) -> bool:
-    """Whether exclusions take away so much of what is possible, or of the blocks, that it is worth the bytes."""
-    size = sum(0.75 * len(b.over) ** 2 + 5.0 * len(b.cuts.multiplier) for b in old.blocks)
-    least = WORTH * min(1.0, max(0.0, size - SMALL) / LARGE)
-    if len(old.blocks) - len(method.blocks) > 2.0 * least * len(old.blocks):
-        return True
-    before, after = _candidates(old.domain.mask), _candidates(domain.mask)
-    if before - after > least * before:
-        return True
-    if int((shape.apart & ~old.apart).sum()) > least * int((~old.apart).sum()):
-        return True
-    sizes = sum(int(s.sum()) for s in old.sizes)
-    return sizes - sum(int(p.sizes.sum()) for p in method.pools) > 2.0 * least * sizes
-
-
-def _candidates(mask: np.ndarray) -> int:
-    """How many candidates there are beyond one for every group."""
-    return int(sum(int((mask >> np.int64(k) & 1).sum()) for k in range(63))) - len(mask)
-
-
-def _restore(old: Snapshot, domain: Domain, shape: Contraction, method: Method) -> None:
-    domain.mask, domain.a, domain.b, domain.apart = (
-        old.domain.mask,
-        old.domain.a,
-        old.domain.b,
-        old.domain.apart,
-    )
-    for pool, sizes in zip(method.pools, old.sizes, strict=True):
-        pool.sizes = sizes
-    method.blocks[:] = old.blocks
-    for b, (low, high) in zip(old.blocks, old.ends, strict=True):
-        b.low, b.high = low, high
-    shape.apart[:] = old.apart
-    method.apart = old.pooled

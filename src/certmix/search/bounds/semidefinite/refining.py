@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from certmix.search.bounds.semidefinite.admm import Method
-from certmix.search.bounds.semidefinite.pools import Block, cost_matrix, slope_of
+from certmix.search.bounds.semidefinite.pools import SizeBlock, cost_matrix, slope_of
 
 MOST_BLOCKS = 8  # per component
 HELD = 0.02  # a block that holds less is not worth it
@@ -32,7 +32,7 @@ def separate(method: Method) -> int:
 def refine(method: Method, gap: float) -> bool:
     """Split the blocks whose chord lies far below the entropy; True when there was one."""
     total = sum(p.count for p in method.pools)
-    new: list[Block] = []
+    new: list[SizeBlock] = []
     for b in method.blocks:
         pool = method.pools[b.pool]
         sizes = np.flatnonzero(pool.sizes[b.low : b.high + 1]) + b.low
@@ -54,7 +54,7 @@ def refine(method: Method, gap: float) -> bool:
     return done
 
 
-def _part(block: Block, method: Method, low: int, high: int, share: float) -> Block:
+def _part(block: SizeBlock, method: Method, low: int, high: int, share: float) -> SizeBlock:
     """The part of a block with sizes in ``[low, high]``, holding a share of what the block held."""
     pool = method.pools[block.pool]
     slope, offset = slope_of(pool, low, high)

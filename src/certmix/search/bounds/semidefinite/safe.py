@@ -19,7 +19,8 @@ from certmix.kernels.profiles import profile
 from certmix.kernels.semidefinite import split_multipliers
 from certmix.search.bounds.semidefinite.admm import Method
 from certmix.search.bounds.semidefinite.eigen import UNIT, smallest_from_below
-from certmix.search.bounds.semidefinite.record import Rounded, coarse
+from certmix.search.bounds.semidefinite.pools import SizeBlock
+from certmix.search.bounds.semidefinite.record import LARGEST_MULTIPLE, Rounded
 
 
 @dataclass(frozen=True)
@@ -31,69 +32,32 @@ class Proof:
     bound : lower bound on the cost of everything in the node
     prices : (pools, n + 1), lower bound when some component of the pool has m samples
     level : per block, the proved smallest eigenvalue of its reduced matrix
-    grain, rounded : per block, the grain of N and the other multipliers, where they are to be written down
+    grain, rounded : per block, the grain of N and the other multipliers, as a certificate holds them
     """
 
     bound: float
     prices: np.ndarray
     level: np.ndarray
     grain: np.ndarray
-    rounded: Sequence[Rounded] = ()
+    rounded: Sequence[Rounded]
 
 
-def prove(method: Method, constant: float, error: float, terms: int, grain: float = 0.0) -> Proof:
+def prove(method: Method, constant: float, error: float, terms: int, grain: float) -> Proof:
     """The bound at the present multipliers; the multipliers N are left in the blocks.
 
-    ``constant`` is added and ``error`` taken off; ``terms`` bounds how many rounded operations made an entry. With a
-    ``grain``, the multipliers are first rounded to what a certificate holds (see :mod:`.record`).
+    ``constant`` is added and ``error`` taken off; ``terms`` bounds how many rounded operations made an entry. The
+    multipliers are first rounded to what a certificate would hold, N to multiples of the ``grain`` (see
+    :mod:`.record`).
     """
     pools, blocks = method.pools, method.blocks
     n = len(pools[0].entropy) - 1
     T = -method.sigma * method.cover * method.root
     level, grains = np.zeros(len(blocks)), np.full(len(blocks), grain)
-    rounded = [Rounded.of(b, method.sigma, grain) for b in blocks] if grain > 0.0 else []
+    rounded = [Rounded.of(b, method.sigma, grain) for b in blocks]
 
     def work(first: int, last: int) -> None:
         for i in range(first, last):
-            b, pool = blocks[i], pools[blocks[i].pool]
-            r = method.root[pool.index]
-            P = len(r)
-            b.slack, reduced = np.empty((P, P)), np.empty((P, P))
-            over, under, cuts = b.over, b.under, b.cuts
-            if grain > 0.0:
-                over, under, cuts = rounded[i].unscaled(cuts, method.sigma)
-            force, size = cuts.exact(r)
-            squared = split_multipliers(
-                b.u,
-                b.cost,
-                method.sigma,
-                method.cover[pool.index],
-                over,
-                under,
-                r,
-                float(b.low),
-                float(b.high),
-                method.apart[b.pool],
-                force,
-                size,
-                np.empty(P),
-                b.slack,
-                reduced,
-            )
-            if grain > 0.0:
-                grains[i] = coarse(b.slack, reduced, grain)
-            # The cost matrix itself was rounded, term by term, before the terms cancelled.
-            parts = float(pool.linear.sum() + 2.0 * np.linalg.norm(pool.linear / r) * np.linalg.norm(r))
-            parts += abs(b.slope) * float((r**2).sum())
-            rounding = (terms + 64) * UNIT * (np.sqrt(squared) + parts)
-            # Each cut is one more rounded addition, and a merged super-point collects very many of them.
-            rounding += (
-                np.count_nonzero(b.cuts.multiplier) * UNIT * method.sigma * float(np.linalg.norm(size))
-            )
-            if np.isfinite(rounding) and np.isfinite(reduced).all():
-                level[i] = smallest_from_below(reduced) - rounding
-            else:  # multipliers that have overflowed prove nothing
-                level[i], b.slack = -np.inf, np.zeros((P, P))
+            level[i], grains[i] = _level(method, blocks[i], rounded[i], terms, grain)
 
     method.threads.over(len(blocks), work)
     costs = np.full((len(pools), n + 1), np.inf)
@@ -114,3 +78,30 @@ def prove(method: Method, constant: float, error: float, terms: int, grain: floa
         # A price that is not a number would compare as if it ruled out its size.
         return Proof(-np.inf, np.full_like(costs, -np.inf), level, grains, rounded)
     return Proof(total + shift, costs + alone + shift, level, grains, rounded)
+
+
+def _level(
+    method: Method, block: SizeBlock, rounded: Rounded, terms: int, grain: float
+) -> tuple[float, float]:
+    """A proved lower bound on the smallest eigenvalue of a block's reduced matrix, and the grain that N took."""
+    pool, r, apart = method.pools[block.pool], method.roots[block.pool], method.apart[block.pool]
+    P, sigma = len(r), method.sigma
+    block.slack, reduced = np.empty((P, P)), np.empty((P, P))
+    over, under, cuts = rounded.unscaled(block.cuts, sigma)
+    force, size = cuts.exact(r)
+    rows = (method.cover[pool.index], over, under, r, float(block.low), float(block.high), apart)
+    known = (block.u, block.cost, sigma, *rows, force, size, np.empty(P))
+    squared, largest = split_multipliers(*known, grain, block.slack, reduced)
+    if LARGEST_MULTIPLE * grain < largest < np.inf:
+        grain = float(2.0 ** np.ceil(np.log2(largest / LARGEST_MULTIPLE)))
+        squared, _ = split_multipliers(*known, grain, block.slack, reduced)
+    # The cost matrix itself was rounded, term by term, before the terms cancelled.
+    parts = float(pool.linear.sum() + 2.0 * np.linalg.norm(pool.linear / r) * np.linalg.norm(r))
+    parts += abs(block.slope) * float((r**2).sum())
+    rounding = (terms + 64) * UNIT * (np.sqrt(squared) + parts)
+    # Each cut is one more rounded addition, and a merged super-point collects very many of them.
+    rounding += np.count_nonzero(block.cuts.multiplier) * UNIT * sigma * float(np.linalg.norm(size))
+    if np.isfinite(rounding) and np.isfinite(reduced).all():
+        return smallest_from_below(reduced) - rounding, grain
+    block.slack = np.zeros((P, P))  # multipliers that have overflowed prove nothing
+    return -np.inf, grain

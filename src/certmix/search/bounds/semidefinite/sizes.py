@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from certmix.presolve.instance import Instance
-from certmix.search.bounds.semidefinite.contraction import Domain, contract
+from certmix.search.bounds.semidefinite.contraction import Region, contract
 from certmix.search.bounds.semidefinite.pools import is_linear, pools_of
 
 SMALLER = 0.5  # of the incumbent's smallest cluster
@@ -13,7 +13,7 @@ FEWEST = 10  # samples
 
 
 def smallest_size(
-    domain: Domain, instance: Instance, labels: np.ndarray, fewest: int
+    region: Region, instance: Instance, labels: np.ndarray, fewest: int
 ) -> tuple[np.ndarray, int] | None:
     """Exchangeable components and a size: one of them has at most that many samples, or none has.
 
@@ -22,15 +22,15 @@ def smallest_size(
     where a split is not worth it: components that all differ, an incumbent with a very small cluster, an entropy that
     is a line, so that sizes do not matter.
     """
-    alike = max(domain.untouched(instance), key=len, default=np.zeros(0, dtype=np.int64))
+    alike = max(region.untouched(instance), key=len, default=np.zeros(0, dtype=np.int64))
     if len(alike) < 2:
         return None
     held = np.bincount(labels, weights=instance.weight, minlength=instance.n_components)
     size = int(SMALLER * held[alike].min())
-    low, high = int(domain.a[alike[0]]), int(domain.b[alike[0]])
+    low, high = int(region.a[alike[0]]), int(region.b[alike[0]])
     if size < max(low, fewest) or size >= high:
         return None
-    pools = pools_of(domain, contract(domain, instance), instance)
+    pools = pools_of(region, contract(region, instance), instance)
     pool = next(p for p in pools if alike[0] in p.components)
     if not pool.sizes.any() or is_linear(pool, low, high):
         return None

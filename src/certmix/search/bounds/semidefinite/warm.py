@@ -12,20 +12,27 @@ from certmix.presolve.instance import Instance
 from certmix.search.bounds.semidefinite.admm import Method
 from certmix.search.bounds.semidefinite.contraction import Contraction
 from certmix.search.bounds.semidefinite.cuts import Cuts
-from certmix.search.bounds.semidefinite.pools import Block, Pool, cost_matrix, first_blocks, slope_of
+from certmix.search.bounds.semidefinite.pools import (
+    ComponentPool,
+    SizeBlock,
+    cost_matrix,
+    first_blocks,
+    slope_of,
+)
 from certmix.search.threads import Threads
 
-MATRICES = 7  # of a block: its cost, state and slack, and those of a step
+MATRICES = 6  # of a block: its cost, state and slack, and one of a step
 MOST_BYTES = 5e7  # of one state
 STORE_BYTES = 2e8  # of all of them
 
 
 @dataclass(frozen=True)
 class Warm:
-    """The state of the method in a node, to start its children from."""
+    """The state of the method in a node, to start its children from, or (``alone``) only the same node again."""
 
     shape: Contraction
     method: Method
+    alone: bool = False
 
     @property
     def n_bytes(self) -> int:
@@ -152,7 +159,7 @@ def soft_minimum(instance: Instance, labels: np.ndarray) -> np.ndarray:
 
 def cold_start(
     shape: Contraction,
-    pools: list[Pool],
+    pools: list[ComponentPool],
     T: np.ndarray,
     labels: np.ndarray,
     sigma: float,
@@ -170,8 +177,11 @@ def cold_start(
     return method
 
 
-def warm_start(shape: Contraction, pools: list[Pool], warm: Warm, threads: Threads) -> Method:
-    """Start from the parent's (or the same node's earlier) state, contracted."""
+def warm_start(shape: Contraction, pools: list[ComponentPool], warm: Warm, threads: Threads) -> Method:
+    """Start from the parent's (or the same node's earlier) state, contracted.
+
+    The blocks of a state that nobody else needs are given up one by one, so that there are never two of all matrices.
+    """
     old_shape, old = warm.shape, warm.method
     sigma = old.sigma
     into = shape.of[old_shape.first]  # new super-point of every old one
@@ -179,42 +189,65 @@ def warm_start(shape: Contraction, pools: list[Pool], warm: Warm, threads: Threa
     T = np.bincount(into, weights=old.cover * old_shape.root, minlength=len(shape.root))
     cover = T / shape.root
     source = {int(k): p for p, pool in enumerate(old.pools) for k in pool.components}
-    blocks: list[Block] = []
-    _require(
-        pools,
-        [p for p, pool in enumerate(pools) for b in old.blocks if b.pool == source[int(pool.components[0])]],
-    )
+    origin = [source[int(pool.components[0])] for pool in pools]
+    _require(pools, [p for p, q in enumerate(origin) for b in old.blocks if b.pool == q])
     shares = _shares(pools, old_shape, old, into)
-    for p, pool in enumerate(pools):
-        q = source[int(pool.components[0])]
-        old_index = old.pools[q].index
-        at = np.searchsorted(pool.index, into[old_index])
-        at[at == len(pool.index)] = 0
-        kept = np.flatnonzero(pool.index[at] == into[old_index])
-        gather = np.zeros((len(kept), len(pool.index)))
-        gather[np.arange(len(kept)), at[kept]] = part[old_index[kept]]
-        share = shares[p][old_index[kept]]
-        for b in old.blocks:
-            if b.pool != q or not pool.sizes[b.low : b.high + 1].any():
+    moves = [
+        _Move.of(pool, old.pools[q].index, into, part, share)
+        for pool, q, share in zip(pools, origin, shares, strict=True)
+    ]
+    waiting = old.blocks if warm.alone else list(old.blocks)
+    waiting.reverse()
+    blocks: list[SizeBlock] = []
+    while waiting:
+        b = waiting.pop()
+        for p, pool in enumerate(pools):
+            if origin[p] != b.pool or not pool.sizes[b.low : b.high + 1].any():
                 continue
             new = _new_block(pool, p, b.low, b.high, shape.root, cover)
             blocks.append(new)
-            if b.x.size == 0:
-                continue
-            both = np.ix_(kept, kept)
-            new.x = gather.T @ (np.outer(share, share) * b.x[both]) @ gather
-            new.u = gather.T @ b.u[both] @ gather
-            new.x, new.u = 0.5 * (new.x + new.x.T), 0.5 * (new.u + new.u.T)
-            new.over = (gather**2).T @ b.over[kept]
-            new.under = (gather**2).T @ b.under[kept]
-            new.rank = b.rank
-            at_new = np.full(len(old_index), -1)
-            at_new[kept] = at[kept]
-            new.cuts = b.cuts.moved(at_new, shape.root[pool.index], pool.must)
+            if b.x.size:
+                moves[p].fill(new, b, shape.root[pool.index], pool.must)
+    blocks.sort(key=lambda b: b.pool)
     return Method(shape.root, shape.apart, pools, blocks, cover, sigma, threads)
 
 
-def _shares(pools: list[Pool], old_shape: Contraction, old: Method, into: np.ndarray) -> list[np.ndarray]:
+@dataclass(frozen=True)
+class _Move:
+    """How matrices over the old super-points of a pool become matrices over the new ones."""
+
+    kept: np.ndarray  # positions of the old super-points that are still in the pool
+    at: np.ndarray  # per old super-point, its new position, -1 if it is not
+    gather: np.ndarray  # (kept, new)
+    share: np.ndarray
+
+    @classmethod
+    def of(
+        cls, pool: ComponentPool, old_index: np.ndarray, into: np.ndarray, part: np.ndarray, share: np.ndarray
+    ) -> _Move:
+        place = np.searchsorted(pool.index, into[old_index])
+        place[place == len(pool.index)] = 0
+        kept = np.flatnonzero(pool.index[place] == into[old_index])
+        gather = np.zeros((len(kept), len(pool.index)))
+        gather[np.arange(len(kept)), place[kept]] = part[old_index[kept]]
+        at = np.full(len(old_index), -1)
+        at[kept] = place[kept]
+        return cls(kept, at, gather, share[old_index[kept]])
+
+    def fill(self, new: SizeBlock, old: SizeBlock, r: np.ndarray, must: int) -> None:
+        gather, both = self.gather, np.ix_(self.kept, self.kept)
+        new.x = gather.T @ (np.outer(self.share, self.share) * old.x[both]) @ gather
+        new.u = gather.T @ old.u[both] @ gather
+        new.x, new.u = 0.5 * (new.x + new.x.T), 0.5 * (new.u + new.u.T)
+        new.over = (gather**2).T @ old.over[self.kept]
+        new.under = (gather**2).T @ old.under[self.kept]
+        new.rank = old.rank
+        new.cuts = old.cuts.moved(self.at, r, must)
+
+
+def _shares(
+    pools: list[ComponentPool], old_shape: Contraction, old: Method, into: np.ndarray
+) -> list[np.ndarray]:
     """How much of the parent's matrices each pool takes over, per old super-point.
 
     Where a pool was divided because one of its components got a name, the share of a super-point in that component is
@@ -248,13 +281,15 @@ def _shares(pools: list[Pool], old_shape: Contraction, old: Method, into: np.nda
     return shares
 
 
-def _require(pools: list[Pool], blocks: list[int]) -> None:
+def _require(pools: list[ComponentPool], blocks: list[int]) -> None:
     """Ask for the matrices of blocks (of these pools) before they are made."""
     entries = sum(len(pools[p].index) ** 2 for p in blocks)
     memory.require(8.0 * MATRICES * entries, f"{len(blocks)} matrices of the semidefinite relaxation")
 
 
-def _new_block(pool: Pool, p: int, low: int, high: int, root: np.ndarray, cover: np.ndarray) -> Block:
+def _new_block(
+    pool: ComponentPool, p: int, low: int, high: int, root: np.ndarray, cover: np.ndarray
+) -> SizeBlock:
     """A block over the sizes of ``[low, high]`` that are left, with multipliers of the covering rows only."""
     left = np.flatnonzero(pool.sizes[low : high + 1]) + low
     low, high = int(left[0]), int(left[-1])
@@ -262,7 +297,7 @@ def _new_block(pool: Pool, p: int, low: int, high: int, root: np.ndarray, cover:
     r, eta = root[pool.index], cover[pool.index]
     n = len(r)
     u = 0.5 * (np.outer(eta, r) + np.outer(r, eta))
-    return Block(
+    return SizeBlock(
         p,
         low,
         high,

@@ -1,0 +1,330 @@
+"""One node of the semidefinite search: contract and bound it until it is closed or stalls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+
+import numpy as np
+
+from certmix.kernels.arrays import Arrays
+from certmix.presolve.instance import Instance
+from certmix.search.bounds.leaves import exact_value
+from certmix.search.bounds.semidefinite.admm import Method
+from certmix.search.bounds.semidefinite.contraction import Contraction, Region, contract
+from certmix.search.bounds.semidefinite.fixing import (
+    Exclusions,
+    margins,
+    members_gone,
+    pairs_apart,
+    sizes_left,
+)
+from certmix.search.bounds.semidefinite.pools import ComponentPool, pools_of
+from certmix.search.bounds.semidefinite.record import Note, grain_for
+from certmix.search.bounds.semidefinite.refining import refine, separate
+from certmix.search.bounds.semidefinite.safe import Proof, prove
+from certmix.search.bounds.semidefinite.warm import Multipliers, Warm, cold_start, keep, warm_start
+from certmix.search.threads import Threads
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """When a node goes on, is refined, or gives up.
+
+    Attributes
+    ----------
+    iterations : of the method between two proofs: a round
+    penalty : of the method at first, per sample
+    root_rounds, node_rounds : the most rounds in a root, and in any other node
+    stall_rounds, stall_gain : a node stalls when so many rounds close less than this share of the gap
+    refine_rounds, refine_gain : likewise, for narrower blocks
+    paired_points : with named components and more super-points than this, pairs are not looked at
+    paired_gain : share of the gap that must be left at most since pairs were last looked at
+    """
+
+    iterations: int = 10
+    penalty: float = 2.0
+    root_rounds: int = 60
+    node_rounds: int = 30
+    stall_rounds: int = 3
+    stall_gain: float = 0.1
+    refine_rounds: int = 2
+    refine_gain: float = 0.3
+    paired_points: int = 200
+    paired_gain: float = 0.8
+
+
+TUNING = Tuning()
+
+
+class Next(Enum):
+    """What to do after a round."""
+
+    GO_ON = auto()
+    CONTRACT = auto()  # something was decided: the matrices become smaller
+    CLOSE = auto()  # nothing in the node beats the cutoff
+    BRANCH = auto()  # going on would not close it soon
+
+
+@dataclass
+class VisitedNode:
+    """A node after bounding."""
+
+    region: Region
+    bound: float
+    open: bool
+    warm: Warm | None = None
+    group: int = -1
+    component: int = -1
+    found: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What all visits of a search share.
+
+    Attributes
+    ----------
+    labels : of the groups, of a good clustering
+    T : (N,), multipliers to start from
+    stop : asked between rounds
+    improved : a clustering of the groups by local search from means, or None
+    """
+
+    instance: Instance
+    arrays: Arrays
+    labels: np.ndarray
+    T: np.ndarray
+    stop: Callable[[], bool]
+    improved: Callable[[np.ndarray], np.ndarray | None]
+
+
+class NodeVisit:
+    """The state of one visit; :meth:`run` makes it.
+
+    Parameters
+    ----------
+    region, warm, bound : the node: what is possible, where the method starts, what is proved already
+    cutoff : what is not below it need not be found
+    note : what is used of the proofs is written there
+    root : None, or told about every bound that is proved; then the node is a root
+    """
+
+    def __init__(
+        self,
+        around: Surroundings,
+        region: Region,
+        warm: Warm | Multipliers | None,
+        bound: float,
+        cutoff: float,
+        threads: Threads,
+        note: Note,
+        root: Callable[[float], None] | None = None,
+    ) -> None:
+        self.around, self.instance = around, around.instance
+        self.region, self.warm, self.bound, self.cutoff = region, warm, bound, cutoff
+        self.threads, self.note, self.root = threads, note, root
+        self.rounds = 0
+        self.history: list[float] = []  # what the proofs since the last contraction have come to
+        self.paired = math.inf  # the gap when pairs were last looked at
+        self.shape: Contraction
+        self.method: Method
+
+    def run(self) -> VisitedNode:
+        while True:
+            settled = self._prepared()
+            if settled is not None:
+                return settled
+            decision = Next.GO_ON
+            while decision is Next.GO_ON:
+                decision = Next.BRANCH if self.around.stop() else self._round()
+            if decision is Next.CLOSE:
+                return VisitedNode(self.region, self.bound, open=False)
+            if decision is Next.BRANCH:
+                return self._open()
+            self.warm = Warm(self.shape, self.method, alone=True)
+
+    def _prepared(self) -> VisitedNode | None:
+        """Propagate, contract and set the method up; the node, if that settles it."""
+        region, instance = self.region, self.instance
+        nothing = VisitedNode(region, math.inf, open=False)
+        named = True
+        while named:
+            if not region.propagate(instance, self.around.arrays):
+                return nothing
+            named = self._named()
+        where = region.decided()
+        if np.all(where >= 0):
+            value = exact_value(instance.problem, instance.expand(where))
+            return VisitedNode(region, value, open=False, found=where)
+        constant = float(instance.entropy[region.b <= 0, 0].sum())
+        if constant == math.inf:
+            return nothing  # a component that cannot be empty
+        self.constant = constant
+        self.shape = contract(region, instance)
+        pools = pools_of(region, self.shape, instance)
+        if any(not p.sizes.any() or len(p.index) == 0 for p in pools):
+            return nothing
+        self.method, self.history = self._started(pools), []
+        if len({b.pool for b in self.method.blocks}) < len(pools):
+            # Every size that is left for some pool was ruled out in a parent, against the cutoff.
+            return nothing
+        return None
+
+    def _started(self, pools: list[ComponentPool]) -> Method:
+        """The method where the last one stopped, or from multipliers; the matrices of the last one are given up."""
+        warm, self.warm = self.warm, None
+        if isinstance(warm, Warm):
+            return warm_start(self.shape, pools, warm, self.threads)
+        around = self.around
+        T, sigma = around.T, TUNING.penalty * self.instance.n_samples
+        if warm is not None:
+            T, sigma = warm.T, warm.sigma
+        return cold_start(self.shape, pools, T, around.labels, sigma, self.threads)
+
+    def _round(self) -> Next:
+        """Iterate, prove, and use the proof."""
+        self.method.run(TUNING.iterations)
+        self.rounds += 1
+        proof = self._proved()
+        if self.bound >= self.cutoff:
+            self.note.closed()
+            return Next.CLOSE
+        if math.isfinite(self.cutoff):
+            used = self._exclude(proof)
+            self.method.forget_slack()
+            if used is not Next.GO_ON:
+                return used
+            separate(self.method)
+            if self._slow(TUNING.refine_rounds, TUNING.refine_gain) and refine(self.method, self._gap):
+                self.history = self.history[-1:]
+                return Next.GO_ON
+        return Next.BRANCH if self._stalls() else Next.GO_ON
+
+    @property
+    def _gap(self) -> float:
+        return self.cutoff - self.bound
+
+    def _proved(self) -> Proof:
+        instance = self.instance
+        grain = grain_for(self._gap, self.cutoff, instance.n_components, len(self.shape.root))
+        terms = instance.n_groups + instance.n_features
+        proof = prove(self.method, self.constant, instance.error, terms, grain)
+        self.note.proved(self.shape, self.method, proof)
+        self.bound = max(self.bound, proof.bound)
+        self.history.append(proof.bound)
+        if self.root is not None:
+            # What was ruled out was compared with the cutoff, so no more than that is proved.
+            self.root(min(self.bound, self.cutoff))
+        return proof
+
+    def _exclude(self, proof: Proof) -> Next:
+        """Take from the node what the proof rules out."""
+        region, shape, method = self.region, self.shape, self.method
+        sizes = sizes_left(method, proof, self.cutoff)
+        if not all(left.any() for left in sizes):
+            self.note.closed()
+            self.bound = math.inf
+            return Next.CLOSE
+        gone = members_gone(shape, method, proof, self.cutoff, self.threads)
+        found = Exclusions(sizes, gone, self._pairs_apart(proof))
+        if not found.anything(method):
+            return Next.GO_ON
+        names = found.pairs.any() and self._would_name(found)
+        last = found.gone.any() and self._stalls()
+        if not (names or last or found.worth(shape, method)):
+            return Next.GO_ON
+        self.note.excluded(found.gone, found.pairs)
+        found.apply(region, shape, method)
+        if names:
+            self._named()
+        return Next.CONTRACT if names or found.gone.any() else Next.GO_ON
+
+    def _pairs_apart(self, proof: Proof) -> np.ndarray:
+        shape, method = self.shape, self.method
+        named = all(pool.count == 1 for pool in method.pools)
+        few = not named or len(shape.root) <= TUNING.paired_points
+        if few and self._gap < TUNING.paired_gain * self.paired:
+            self.paired = self._gap
+            return pairs_apart(shape, method, proof, self.cutoff, self.around.labels, self.threads)
+        return np.zeros((0, 0), dtype=bool)
+
+    def _would_name(self, found: Exclusions) -> bool:
+        """Whether pairs that are apart now would give components their names."""
+        trial = self.region.copy()
+        found.narrow(trial, self.shape, self.method.pools)
+        return trial.anchor(self.instance, self.around.labels)
+
+    def _named(self) -> bool:
+        """Give names to components where that is possible."""
+        before = self.region.mask.copy()
+        named = self.region.anchor(self.instance, self.around.labels)
+        if named:
+            self.note.named(before, self.region.mask)
+        return named
+
+    def _stalls(self) -> bool:
+        """Whether going on would not close the node soon."""
+        most = TUNING.node_rounds if self.root is None else TUNING.root_rounds
+        return self.rounds >= most or self._slow(TUNING.stall_rounds, TUNING.stall_gain)
+
+    def _slow(self, rounds: int, share: float) -> bool:
+        """Whether the last rounds closed less than the given share of the gap."""
+        history = self.history
+        if len(history) <= rounds:
+            return False
+        gain = history[-1] - history[-1 - rounds]
+        if not math.isfinite(self.cutoff):
+            return gain < 1e-3 * max(1.0, abs(history[-1]))
+        return gain < share * (self.cutoff - history[-1])
+
+    def _open(self) -> VisitedNode:
+        self.note.stalled()
+        group, component = choice(self.shape, self.method, self.around.labels)
+        means = means_of(self.instance, self.shape, self.method)
+        found = None if means is None else self.around.improved(means)
+        return VisitedNode(
+            self.region, self.bound, True, keep(self.shape, self.method), group, component, found
+        )
+
+
+def means_of(instance: Instance, shape: Contraction, method: Method) -> np.ndarray | None:
+    """Means of what the components hold, once all of them have names."""
+    if any(pool.count > 1 for pool in method.pools):
+        return None
+    means = np.zeros((instance.n_components, instance.n_features))
+    share = method.coverage() * shape.weight[:, None]
+    for p, pool in enumerate(method.pools):
+        k = int(pool.components[0])
+        if share[:, p].sum() <= 0.0:
+            return None
+        means[k] = np.average(shape.points[0 if instance.shared else k], axis=0, weights=share[:, p])
+    return means
+
+
+def choice(shape: Contraction, method: Method, labels: np.ndarray) -> tuple[int, int]:
+    """The group and component to branch on."""
+    undecided = np.flatnonzero((shape.mask & (shape.mask - 1)) != 0)
+    shared = [pool for pool in method.pools if pool.count > 1]
+    if shared:
+        # Name a component: by a group far from all clusters but its own, which no named component holds yet.
+        pool = shared[0]
+        inside = np.intersect1d(undecided, pool.index)
+        by_point = labels[shape.first]
+        held = {int(by_point[q.index[q.must]]) for q in method.pools if q.must >= 0}
+        fresh = np.array([s for s in inside if int(by_point[s]) not in held], dtype=np.int64)
+        pick = fresh if len(fresh) else inside
+        s = int(pick[np.argmax(margins(shape, by_point)[pick])])
+        return int(shape.first[s]), int(pool.components[0])
+    share = method.coverage()[undecided]
+    top = np.argsort(share, axis=1)[:, ::-1]
+    most = share[np.arange(len(undecided)), top[:, 0]]
+    i = int(np.argmax(np.minimum(most, 1.0 - most) * shape.weight[undecided]))
+    s = int(undecided[i])
+    for p in top[i]:
+        k = int(method.pools[p].components[0])
+        if shape.mask[s] & (np.int64(1) << k):
+            return int(shape.first[s]), k
+    raise AssertionError("an undecided super-point has no candidate")
