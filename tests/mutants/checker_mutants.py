@@ -168,7 +168,7 @@ CHECKER = (
             "kids.bound[2 * i[known < 0]] = kids.bound[2 * i[known > 0] + 1]",
             "kids.bound[2 * i[known > 0]] = kids.bound[2 * i[known < 0] + 1]", PRICES),
     planted("a price without rounding", "The rounding of a bound is not charged.", "pricing.py",
-            "lost = gamma(len(self.w) + d + 40)", "lost = 0.0 * gamma(len(self.w) + d + 40)", NASTY),
+            "lost = gamma(len(self.w) + d + 40)", "lost = 0.0 * gamma(len(self.w) + d + 40)", PRICES, True),
     planted("level taken on trust", "The level of a block is the one that the file claims.", "blocks.py",
             "return block.level - 1.01 * (lost", "return block.level + 1e-3 - 0.0 * (lost", SEMIDEFINITE),
     planted("N negative", "N may be negative where points can be together.", "semidefinite.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -179,6 +180,27 @@ def test_a_table_that_is_not_concave_is_not_taken_for_one() -> None:
     assert not pricing.straight
     assert price(pricing, np.array([LEAF]), np.zeros(0), 100.0)[0] <= truth
     assert price(pricing, np.array([LEAF]), np.zeros(0), truth + 0.1)[0] <= truth
+
+
+def test_the_bound_of_one_set_is_not_above_its_exact_cost() -> None:
+    """All groups are in: what is left is rounding, and it never goes to the wrong side, far from the origin either."""
+    for seed in range(200):
+        rng = np.random.default_rng([seed, 8])
+        n, d = int(rng.integers(2, 9)), int(rng.integers(1, 4))
+        points = rng.normal(size=(n, d)) + 10.0 ** rng.uniform(0, 5)
+        weight = rng.choice([1.0, 3.0], size=n)
+        size, cost, none = int(weight.sum()), rng.normal(size=n), np.zeros(d)
+        table, ends = rng.normal(size=size + 1), (points.min(axis=0), points.max(axis=0))
+        inside, alone = np.ones(n, dtype=np.int64), np.full(n, -1)
+        problem = Problem(points, weight, cost, none, none, *ends, table, False, inside, size, size, alone)
+        x = [[Fraction(v) for v in row] for row in points.tolist()]
+        w = [Fraction(v) for v in weight.tolist()]
+        mean = [sum(a * row[j] for a, row in zip(w, x, strict=True)) / sum(w) for j in range(d)]
+        apart = [sum((v - m) ** 2 for v, m in zip(row, mean, strict=True)) for row in x]
+        exact = sum(a * b for a, b in zip(w, apart, strict=True)) / 2
+        exact += sum(Fraction(c) for c in cost.tolist()) + Fraction(float(table[size]))
+        found, _ = price(as_checked(problem), np.array([LEAF]), np.zeros(0), math.inf)
+        assert Fraction(found) <= exact, seed
 
 
 @pytest.mark.parametrize(
