@@ -68,8 +68,7 @@ def test_the_search_is_the_same_with_and_without(engine):
     assert (without.certificate, without.verification) == (None, "")
     assert np.array_equal(with_it.labels, without.labels)
     assert (with_it.objective, with_it.status) == (without.objective, without.status)
-    if engine != "sdp":  # its search records what it proves, and stops at other points
-        assert with_it.nodes == without.nodes
+    assert with_it.nodes == without.nodes
 
 
 def test_the_certificate_is_apart_from_the_level():
