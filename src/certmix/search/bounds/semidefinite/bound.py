@@ -18,7 +18,7 @@ from certmix.search.bounds.base import Explored
 from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.semidefinite.contraction import Region
 from certmix.search.bounds.semidefinite.record import MARGIN, NO_RECORD, SILENT_NOTE, Note, Recorder
-from certmix.search.bounds.semidefinite.sizes import FEWEST, smallest_size
+from certmix.search.bounds.semidefinite.sizes import LEAST_SPLIT, smallest_size
 from certmix.search.bounds.semidefinite.visit import NodeVisit, Surroundings, VisitedNode
 from certmix.search.bounds.semidefinite.warm import Multipliers, Warm, WarmStore, soft_minimum
 from certmix.search.nodes import Nodes
@@ -113,7 +113,7 @@ class SemidefiniteBound:
         region = Region(root["mask"], root["a"], root["b"], apart)
         found = None
         if self.instance.n_groups >= self.split_from:
-            found = smallest_size(region, self.instance, self.labels, min(FEWEST, self.split_from))
+            found = smallest_size(region, self.instance, self.labels, min(LEAST_SPLIT, self.split_from))
         if found is None:
             return [root]
         alike, size = found

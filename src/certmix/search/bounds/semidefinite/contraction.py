@@ -10,8 +10,8 @@ from certmix.kernels.arrays import Arrays
 from certmix.kernels.propagation import propagate
 from certmix.presolve.instance import Instance
 
-WORTH = 0.4  # share of candidates that names must take away
-FEW = 60  # among so few groups names cost nothing
+NAMED_SHARE = 0.4  # share of candidates that names must take away ...
+FREELY_NAMED = 60  # ... but among so few groups, where names cost nothing
 
 
 @dataclass
@@ -94,7 +94,7 @@ class Region:
                 continue
             # Every name splits the pool and its blocks: only worth it if it takes many candidates from the others.
             gone = self.apart[chosen][:, inside].sum() / (len(inside) * (len(ks) - 1))
-            if gone < WORTH and len(inside) > FEW:
+            if gone < NAMED_SHARE and len(inside) > FREELY_NAMED:
                 continue
             for group, k in zip(chosen, ks, strict=False):
                 self.mask[group] = np.int64(1) << k

@@ -8,8 +8,8 @@ import numpy as np
 
 from certmix.kernels.cuts import cut_matrix, violated
 
-PER_ROW = 8
-PARTNERS = 12  # triangles looked at for every pair of super-points
+CUTS_PER_POINT = 8  # that are added at a time
+TRIANGLES_PER_PAIR = 12  # of super-points, looked at
 
 
 @dataclass
@@ -91,11 +91,11 @@ class Cuts:
     def separate(self, x: np.ndarray, r: np.ndarray, most: int) -> int:
         """Add the most violated pairs and triangles and drop cuts that do nothing; returns how many were added."""
         n = len(r)
-        found, values = np.empty((n * PER_ROW, 3), dtype=np.int64), np.empty(n * PER_ROW)
+        found, values = np.empty((n * CUTS_PER_POINT, 3), dtype=np.int64), np.empty(n * CUTS_PER_POINT)
         least = 1e-3 * float((np.diag(x) / (r * r)).max(initial=0.0))
         if least <= 0.0:
             return 0
-        count = int(violated(x, r, least, PER_ROW, PARTNERS, self.turn, found, values))
+        count = int(violated(x, r, least, CUTS_PER_POINT, TRIANGLES_PER_PAIR, self.turn, found, values))
         self.turn += 1
         order = np.argsort(-values[:count], kind="stable")[:most]
         triples = found[order]

@@ -10,8 +10,8 @@ from certmix.search.bounds.semidefinite.admm import Method
 from certmix.search.bounds.semidefinite.pools import SizeBlock, cost_matrix, slope_of
 
 MOST_BLOCKS = 8  # per component
-HELD = 0.02  # a block that holds less is not worth it
-MOST_CUTS = 3000  # a block gets at a time
+LEAST_TRACE = 0.02  # in components: a block that holds less is not worth it
+MOST_NEW_CUTS = 3000  # a block gets at a time
 
 
 def separate(method: Method) -> int:
@@ -21,9 +21,9 @@ def separate(method: Method) -> int:
     def work(first: int, last: int) -> None:
         for i in range(first, last):
             b = method.blocks[i]
-            if b.trace >= HELD:
+            if b.trace >= LEAST_TRACE:
                 r = method.root[method.pools[b.pool].index]
-                added[i] = b.cuts.separate(b.x, r, MOST_CUTS)
+                added[i] = b.cuts.separate(b.x, r, MOST_NEW_CUTS)
 
     method.threads.over(len(method.blocks), work)
     return int(added.sum())
@@ -39,7 +39,7 @@ def refine(method: Method, gap: float) -> bool:
         bend = pool.entropy[sizes] - b.slope * sizes
         room = len(new) < MOST_BLOCKS * total
         bent = bend.max() - bend.min() >= 0.25 * gap / total
-        if b.trace < HELD or len(sizes) < 3 or not bent or not room:
+        if b.trace < LEAST_TRACE or len(sizes) < 3 or not bent or not room:
             new.append(b)
         else:
             at = min(max(int(sizes[np.argmax(bend)]), b.low), b.high - 1)

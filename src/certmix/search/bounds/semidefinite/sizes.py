@@ -8,8 +8,8 @@ from certmix.presolve.instance import Instance
 from certmix.search.bounds.semidefinite.contraction import Region, contract
 from certmix.search.bounds.semidefinite.pools import is_linear, pools_of
 
-SMALLER = 0.5  # of the incumbent's smallest cluster
-FEWEST = 10  # samples
+SPLIT_SHARE = 0.5  # of the incumbent's smallest cluster: the size at which a root is split
+LEAST_SPLIT = 10  # samples: it is not split below
 
 
 def smallest_size(
@@ -26,7 +26,7 @@ def smallest_size(
     if len(alike) < 2:
         return None
     held = np.bincount(labels, weights=instance.weight, minlength=instance.n_components)
-    size = int(SMALLER * held[alike].min())
+    size = int(SPLIT_SHARE * held[alike].min())
     low, high = int(region.a[alike[0]]), int(region.b[alike[0]])
     if size < max(low, fewest) or size >= high:
         return None

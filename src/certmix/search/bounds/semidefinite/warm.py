@@ -22,8 +22,8 @@ from certmix.search.bounds.semidefinite.pools import (
 from certmix.search.threads import Threads
 
 MATRICES = 6  # of a block: its cost, state and slack, and one of a step
-MOST_BYTES = 5e7  # of one state
-STORE_BYTES = 2e8  # of all of them
+STATE_BYTES = 5e7  # the most that the matrices of one state may take in a store ...
+STORE_BYTES = 2e8  # ... and all of them
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,8 @@ def keep(shape: Contraction, method: Method) -> Warm:
     size = sum(2 * 4 * b.x.size for b in method.blocks)
     nothing = np.zeros((0, 0))
     for b in method.blocks:
-        x = b.x.astype(np.float32) if size <= MOST_BYTES else nothing
-        u = b.u.astype(np.float32) if size <= MOST_BYTES else nothing
+        x = b.x.astype(np.float32) if size <= STATE_BYTES else nothing
+        u = b.u.astype(np.float32) if size <= STATE_BYTES else nothing
         cuts = Cuts(b.cuts.ends, b.cuts.signs, b.cuts.multiplier, nothing)
         lean.append(replace(b, x=x, u=u, cuts=cuts, cost=nothing, slack=nothing, basis=nothing))
     kept = Method(method.root, np.zeros((0, 0), dtype=bool), [], lean, method.cover, method.sigma, Threads(1))
