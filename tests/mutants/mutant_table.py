@@ -616,6 +616,14 @@ MUTANTS = (
         ("tests/kernels/test_semidefinite.py",),
     ),
     Mutant(
+        "fillings in any order",
+        "A cluster is filled up with whoever comes, as if they were the cheapest.",
+        "kernels/reduced_costs.py",
+        "if ratio[child] >= own:",
+        "if True:",
+        ("tests/kernels/test_semidefinite.py",),
+    ),
+    Mutant(
         "naming without mutual apartness",
         "Groups that are not known to be apart get different names.",
         "search/bounds/semidefinite/contraction.py",
