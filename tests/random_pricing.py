@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from certmix.kernels.cells import build_tree, price_cells
+from certmix.kernels.price_parts import Goal, Place, room_for, sums
 from certmix.kernels.pricing import price
 from certmix.stopping import current
 
@@ -28,10 +29,6 @@ class Pricing:
     a: float
     b: float
     partner: np.ndarray
-
-    @property
-    def movable(self) -> np.ndarray:
-        return self.partner < 0
 
     def value(self, members: np.ndarray) -> float:
         """The reduced cost by its definition: the best mean in the box, coordinate by coordinate."""
@@ -73,74 +70,27 @@ class Pricing:
         value += 0.5 * (sets * self.weight * away).sum(axis=1)
         return float(value.min(initial=np.inf))
 
+    def place(self) -> Place:
+        """For the kernels."""
+        numbers = (self.points, self.weight, self.cost, self.gamma, self.prior_mean, self.lo, self.hi)
+        return Place(*numbers, self.entropy, self.concave, float(self.a), float(self.b))
+
     def price(
         self, threshold: float = np.inf, tolerance: float = 1e-9, nodes: int = 100_000, start: float = np.inf
     ) -> tuple[float, float, int, bool]:
-        keep, d = 8, self.points.shape[1]
-        return price(
-            self.points,
-            self.weight,
-            self.cost,
-            self.gamma,
-            self.prior_mean,
-            self.lo,
-            self.hi,
-            self.entropy,
-            self.concave,
-            self.status,
-            self.a,
-            self.b,
-            self.a,
-            self.b,
-            self.movable,
-            self.partner,
-            threshold,
-            tolerance,
-            nodes,
-            start,
-            np.empty(keep),
-            np.empty((keep, d)),
-            np.empty(keep),
-            current().flag,
-            False,
-        )[:4]
+        goal = Goal(threshold, tolerance, nodes, start, current().flag, False)
+        return price(self.place(), self.status, self.partner, goal, room_for(8, self.points.shape[1]))[:4]
 
     def price_by_cells(
         self, threshold: float = np.inf, tolerance: float = 1e-9, nodes: int = 100_000, start: float = np.inf
     ) -> tuple[float, float, int, bool]:
         """The same over the cells of a kd-tree; knows nothing of partners."""
-        keep, d = 8, self.points.shape[1]
-        free, forced = self.status == 0, self.status == 1
-        x, w = np.ascontiguousarray(self.points[free]), np.ascontiguousarray(self.weight[free])
-        squares = 0.5 * self.weight[forced] @ (self.points[forced] ** 2).sum(axis=1)
-        return price_cells(
-            build_tree(x, w),
-            x,
-            w,
-            np.ascontiguousarray(self.cost[free]),
-            self.gamma,
-            self.prior_mean,
-            self.lo,
-            self.hi,
-            self.entropy,
-            self.concave,
-            float(self.weight[forced].sum()),
-            self.weight[forced] @ self.points[forced],
-            float(squares + self.cost[forced].sum()),
-            self.a,
-            self.b,
-            self.a,
-            self.b,
-            threshold,
-            start,
-            tolerance,
-            nodes,
-            np.empty(keep),
-            np.empty((keep, d)),
-            np.empty(keep),
-            current().flag,
-            False,
-        )[:4]
+        free, place = self.status == 0, self.place()
+        x, w, cost = (np.ascontiguousarray(array[free]) for array in (self.points, self.weight, self.cost))
+        mine = place._replace(points=x, weight=w, cost=cost)
+        goal = Goal(threshold, tolerance, nodes, start, current().flag, False)
+        forced = sums(place, self.status == 1)
+        return price_cells(build_tree(x, w), mine, forced, goal, room_for(8, x.shape[1]))[:4]
 
 
 def random_pricing(rng: np.random.Generator, groups: int = 9) -> Pricing:

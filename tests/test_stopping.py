@@ -16,6 +16,7 @@ import certmix
 from certmix import Problem
 from certmix.engines import Outcome
 from certmix.kernels.cells import build_tree, price_cells
+from certmix.kernels.price_parts import Goal, Place, Sums, room_for
 from certmix.ledger import Ledger, Progress
 from certmix.observers.base import Silent
 from certmix.observers.log import PlainLog
@@ -108,14 +109,13 @@ def test_an_interruption_is_heard_while_a_kernel_works(name: str) -> None:
     weight, zero = np.ones(4000), np.zeros(3)
     cost = -rng.uniform(0.5, 3.0, 4000)
     tree, table = build_tree(points, weight), np.zeros(4001)
+    box = points.min(axis=0), points.max(axis=0)
+    place = Place(points, weight, cost, zero, zero, *box, table, True, 1300.0, 1340.0)
     stop = Stop()
 
     def price(nodes: int) -> tuple[float, float, int, bool]:
-        return price_cells(
-            tree, points, weight, cost, zero, zero, points.min(axis=0), points.max(axis=0), table, True, 0.0, zero,
-            0.0, 1300.0, 1340.0, 1300.0, 1340.0, np.inf, np.inf, 1e-9, nodes,
-            np.empty(4), np.empty((4, 3)), np.empty(4), current().flag, False,
-        )[:4]  # fmt: skip
+        goal = Goal(np.inf, 1e-9, nodes, np.inf, current().flag, False)
+        return price_cells(tree, place, Sums(0.0, zero, 0.0), goal, room_for(4, 3))[:4]
 
     price(2)  # compiled
 

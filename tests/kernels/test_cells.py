@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from certmix.kernels.cells import build_tree, cell_costs, price_cells
+from certmix.kernels.price_parts import Goal, Place, Sums, room_for
 from certmix.kernels.pricing import price
 from certmix.stopping import current
 
@@ -50,12 +51,11 @@ def test_bound_is_below_every_set(seed):
     truth = cheapest(points, weight, cost, gamma, prior, lo, hi, table, low, high)
     start = truth + rng.choice([0.0, 0.1, 1.0])
     threshold = np.inf if rng.random() < 0.5 else truth + 0.3 * rng.normal()
-    found = np.empty(8), np.empty((8, d)), np.empty(8)
-    sums = 0.0, np.zeros(d), 0.0
-    bound, best, _, complete, _ = price_cells(
-        build_tree(points, weight), points, weight, cost, gamma, prior, lo, hi, table, True, *sums,
-        low, high, low, high, threshold, start, 1e-6, 100_000, *found, current().flag, False,
-    )  # fmt: skip
+    place = Place(points, weight, cost, gamma, prior, lo, hi, table, True, low, high)
+    goal = Goal(threshold, 1e-6, 100_000, start, current().flag, False)
+    nothing = Sums(0.0, np.zeros(d), 0.0)
+    tree = build_tree(points, weight)
+    bound, best, _, complete, _ = price_cells(tree, place, nothing, goal, room_for(8, d))
     assert bound <= truth + 1e-9
     assert best >= truth - 1e-9
     if complete and np.isfinite(truth):
@@ -74,16 +74,10 @@ def test_agrees_with_plain_pricing(seed):
     multipliers = -np.log(np.exp(-costs).sum(axis=1))
     weight, zero = np.ones(n), np.zeros(2)
     lo, hi = points.min(axis=0), points.max(axis=0)
-    found = np.empty(8), np.empty((8, 2)), np.empty(8)
-    by_cells = price_cells(
-        build_tree(points, weight), points, weight, -multipliers, zero, zero, lo, hi, table, True, 0.0, zero, 0.0,
-        1.0, float(n), 1.0, float(n), np.inf, np.inf, 1e-4, 100_000, *found, current().flag, False,
-    )  # fmt: skip
-    plain = price(
-        points, weight, -multipliers, zero, zero, lo, hi, table, True, np.zeros(n, dtype=np.int64), 1.0, float(n),
-        1.0, float(n), np.ones(n, dtype=bool), np.full(n, -1), np.inf, 1e-4, 100_000, np.inf, *found, current().flag,
-        False,
-    )  # fmt: skip
+    place = Place(points, weight, -multipliers, zero, zero, lo, hi, table, True, 1.0, float(n))
+    goal = Goal(np.inf, 1e-4, 100_000, np.inf, current().flag, False)
+    by_cells = price_cells(build_tree(points, weight), place, Sums(0.0, zero, 0.0), goal, room_for(8, 2))
+    plain = price(place, np.zeros(n, dtype=np.int64), np.full(n, -1), goal, room_for(8, 2))
     assert plain[3]
     assert by_cells[0] == pytest.approx(
         plain[0], abs=1e-3

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from certmix.kernels.cells import build_tree, price_cells
+from certmix.kernels.price_parts import Goal, Sums, room_for
 from certmix.stopping import current
 from random_pricing import Pricing, random_pricing
 
@@ -64,11 +65,8 @@ def test_boxes_are_cut_by_their_own_bound() -> None:
         truth = p.minimum()
         if not np.isfinite(truth):
             continue
-        tree, zero = build_tree(p.points, p.weight), np.zeros(p.points.shape[1])
-        found = np.empty(1), np.empty((1, len(zero))), np.empty(1)
+        tree, nothing = build_tree(p.points, p.weight), Sums(0.0, np.zeros(p.points.shape[1]), 0.0)
         for above in (0.003, 0.01, 0.03):
-            bound, *_ = price_cells(
-                tree, p.points, p.weight, p.cost, p.gamma, p.prior_mean, p.lo, p.hi, p.entropy, p.concave, 0.0, zero,
-                0.0, p.a, p.b, 1e9, 0.0, truth + above, np.inf, 1e-9, 3_000, *found, current().flag, False,
-            )  # fmt: skip
+            goal = Goal(truth + above, 1e-9, 3_000, np.inf, current().flag, False)
+            bound, *_ = price_cells(tree, p.place(), nothing, goal, room_for(1, p.points.shape[1]))
             assert bound <= truth + 1e-12 * (1.0 + abs(truth)), f"seed {seed}, threshold {above} above"

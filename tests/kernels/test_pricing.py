@@ -91,17 +91,7 @@ def test_cost_of_a_set_is_its_definition() -> None:
         members = np.random.default_rng(seed).random(len(problem.weight)) < 0.6
         if not members.any():
             continue
-        value, size = set_cost(
-            members,
-            problem.points,
-            problem.weight,
-            problem.cost,
-            problem.gamma,
-            problem.prior_mean,
-            problem.lo,
-            problem.hi,
-            problem.entropy,
-        )
+        value, size = set_cost(members, problem.place())
         assert value == pytest.approx(problem.value(members), rel=1e-12, abs=1e-12)
         assert size == problem.weight[members].sum()
 
@@ -120,17 +110,8 @@ def test_local_pricing_finds_admissible_sets_at_their_cost() -> None:
         local_sets(
             starts,
             rng.normal(size=10),
-            problem.points,
-            problem.weight,
-            problem.cost,
-            problem.gamma,
-            problem.prior_mean,
-            problem.lo,
-            problem.hi,
-            problem.entropy,
+            problem.place(),
             problem.status,
-            problem.a,
-            problem.b,
             start,
             np.array([h for _, h in pairs], dtype=np.int64),
             100,

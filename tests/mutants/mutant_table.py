@@ -493,7 +493,7 @@ MUTANTS = (
         "pricing: conflicts and exchanges",
         "Groups in a conflict are settled by exchange arguments as well.",
         "kernels/pricing.py",
-        "if movable[g] and concave:",
+        "if partner[g] < 0 and concave:",
         "if concave:",
         PRICING,
     ),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from certmix.kernels.cells import build_tree, price_cells
+from certmix.kernels.price_parts import Goal, Place, room_for, sums
 from certmix.kernels.pricing import price
 from certmix.kernels.records import Record
 from certmix.stopping import current
@@ -30,33 +31,19 @@ class Walk:
 def walk(pricing: Pricing, threshold: float, most: int) -> Walk:
     """Price every set of a component, up to a threshold, in at most so many nodes."""
     d = pricing.x.shape[1]
-    unused = np.empty(1), np.empty((1, d)), np.empty(1)
-    sizes = float(pricing.a), float(pricing.b)
-    place = (
-        pricing.prior_weight,
-        pricing.prior_mean,
-        pricing.lo,
-        pricing.hi,
-        np.array(pricing.entropy),
-        pricing.straight,
-    )
-    ends = (current().flag, True)
-    if len(pricing.w) >= CELLS_FROM and not pricing.forced.all():
-        free, inside = ~pricing.forced, pricing.forced
-        x, w = np.ascontiguousarray(pricing.x[free]), pricing.w[free]
-        mine, mass = pricing.x[inside], pricing.w[inside]
-        constant = float(0.5 * mass @ (mine**2).sum(axis=1) + pricing.constant[inside].sum())
-        forced = float(mass.sum()), mass @ mine, constant
-        bound, _, nodes, complete, record = price_cells(
-            build_tree(x, w), x, w, np.ascontiguousarray(pricing.constant[free]), *place, *forced, *sizes, *sizes,
-            threshold, math.inf, 0.0, most, *unused, *ends,
-        )  # fmt: skip
+    prior = np.array(pricing.prior_weight), np.array(pricing.prior_mean)
+    box, sizes = (pricing.lo, pricing.hi), (float(pricing.a), float(pricing.b))
+    table = np.array(pricing.entropy), pricing.straight
+    place = Place(pricing.x, pricing.w, pricing.constant, *prior, *box, *table, *sizes)
+    goal, cheap = Goal(threshold, 0.0, most, math.inf, current().flag, True), room_for(1, d)
+    free = ~pricing.forced
+    if len(pricing.w) >= CELLS_FROM and free.any():
+        x, w, cost = (np.ascontiguousarray(array[free]) for array in (pricing.x, pricing.w, pricing.constant))
+        mine, forced = place._replace(points=x, weight=w, cost=cost), sums(place, pricing.forced)
+        bound, _, nodes, complete, record = price_cells(build_tree(x, w), mine, forced, goal, cheap)
     else:
         status = pricing.forced.astype(np.int64)
-        bound, _, nodes, complete, record = price(
-            pricing.x, pricing.w, pricing.constant, *place, status, *sizes, *sizes, pricing.partner < 0,
-            pricing.partner, threshold, 0.0, most, math.inf, *unused, *ends,
-        )  # fmt: skip
+        bound, _, nodes, complete, record = price(place, status, pricing.partner, goal, cheap)
     axis, cut = _by_levels(record, d, pricing.groups)
     return Walk(axis, cut, bound, nodes, complete)
 

@@ -21,7 +21,16 @@ import numpy as np
 from certmix.kernels.compiled import njit
 from certmix.kernels.contraction import SLACK
 from certmix.kernels.interval import chord
-from certmix.kernels.records import finished, new_record, record_sizes, record_split, where_to_cut
+from certmix.kernels.price_parts import (
+    cut_box,
+    cut_interval,
+    cut_size,
+    keep_cheap,
+    minimise,
+    parts_of_sizes,
+    widest_loss,
+)
+from certmix.kernels.records import finished, new_record, record_split
 from certmix.kernels.splitting import variation
 from certmix.rounding import EPS
 
@@ -135,40 +144,25 @@ def cell_costs(tree, cost):
 
 
 @njit(nogil=True)
-def price_cells(
-    tree,
-    points,
-    weight,
-    cost,
-    gamma,
-    prior_mean,
-    lo,
-    hi,
-    entropy,
-    concave,
-    forced_weight,
-    forced_total,
-    forced_constant,
-    a,
-    b,
-    size_lower,
-    size_upper,
-    threshold,
-    best_value,
-    tolerance,
-    node_limit,
-    found_value,
-    found_mean,
-    found_slope,
-    stop,
-    recording,
-):
+def price_cells(tree, place, forced, goal, offers):
     """Lower bound on the smallest reduced cost over sets of groups: ``(bound, best value, nodes, complete, record)``.
 
-    The groups of the tree are free to be in or out; groups that must be in come as sums (weight, weighted sum,
-    constant with half their squares). ``best_value`` is the value of some set, or infinite. Cheap sets are reported
-    in ``found_*``. The other arguments are those of :func:`certmix.kernels.pricing.price`.
+    The groups of the place, over which the tree is, are free to be in or out; what must be in comes as sums. The rest
+    is as in :func:`certmix.kernels.pricing.price`.
     """
+    points, weight, cost, gamma, prior_mean = (
+        place.points,
+        place.weight,
+        place.cost,
+        place.gamma,
+        place.prior_mean,
+    )
+    lo, hi, entropy, concave = place.lo, place.hi, place.entropy, place.concave
+    size_lower, size_upper = place.a, place.b
+    a, b = place.a, place.b
+    forced_weight, forced_total, forced_constant = forced.weight, forced.total, forced.constant
+    best_value = goal.start
+    threshold, tolerance, recording = goal.threshold, goal.tolerance, goal.recording
     N, d = points.shape
     n = entropy.shape[0] - 1
     summed, least, most = cell_costs(tree, cost)
@@ -201,8 +195,8 @@ def price_cells(
     item_hi = np.empty(d)
     item_total = np.empty(d)
     share = np.empty(d + 1)
-    for i in range(found_value.shape[0]):
-        found_value[i] = np.inf
+    for i in range(offers.value.shape[0]):
+        offers.value[i] = np.inf
     leaf_bound = np.inf
     farthest = 1.0
     base = 0.0
@@ -242,21 +236,13 @@ def price_cells(
         if a > b:
             return min(leaf_bound, cut), best_value, 0, True, finished(record, entries)
     arena[0] = 0
-    heaviest = tree.heaviest[0]
-    cut_low = a
-    if a - heaviest < max(size_lower, 1.0):
-        cut_low = min(max(size_lower, 1.0) + heaviest, b + 1.0)
-    cut_high = b
-    if size_upper < n and b + heaviest > size_upper:
-        cut_high = max(size_upper - heaviest, cut_low - 1.0)
-    record, entries, entry_of = record_sizes(record, d, single, a, cut_low, cut_high, b)
+    parts, part_entry, record, entries = parts_of_sizes(place, a, b, tree.heaviest[0], single, record)
     top = 0
-    for piece in range(3):
-        from_size = a if piece == 0 else (max(cut_high + 1.0, cut_low) if piece == 1 else cut_low)
-        to_size = cut_low - 1.0 if piece == 0 else (b if piece == 1 else cut_high)
+    for part in range(3):
+        from_size, to_size = parts[part]
         if from_size > to_size:
             continue
-        stack_entry[top] = entry_of[piece]
+        stack_entry[top] = part_entry[part]
         for j in range(d):
             stack_lo[top, j] = lo[j]
             stack_hi[top, j] = hi[j]
@@ -269,6 +255,7 @@ def price_cells(
         stack_weight[top] = forced_weight
         stack_constant[top] = base + forced_constant
         top += 1
+    rounding = 4.0 * (N + 16) * EPS
     nodes = 0
     complete = True
     while top > 0:
@@ -277,7 +264,7 @@ def price_cells(
         if bound >= cut:
             leaf_bound = min(leaf_bound, bound)
             continue
-        if nodes >= node_limit or stop[0]:
+        if nodes >= goal.node_limit or goal.stop[0]:
             complete = False
             leaf_bound = min(leaf_bound, bound)
             continue
@@ -438,34 +425,16 @@ def price_cells(
                 quad += theta * mass
                 constant += theta * (fixed + mass * beta) + (1.0 - theta) * count * s
                 magnitude += (1.0 - theta) * count * abs(s)
-            value = constant
-            for j in range(d):
-                full = quad + gamma[j]
-                bar[j] = total[j] / full if full > 0 else 0.5 * (box_lo[j] + box_hi[j])
-                at[j] = min(max(bar[j], box_lo[j]), box_hi[j])
-                value += 0.5 * full * at[j] * at[j] - total[j] * at[j]
+            value = constant + minimise(quad, total, gamma, box_lo, box_hi, bar, at)
             value -= (2.0 * N + 64.0) * EPS * magnitude
             bound = max(bound, value)
             if bound >= cut:
                 closed = True
                 break
             rest = cut - value  # of this quadratic, though the parent's bound may be the better one
-            shrunk = False
-            if np.isfinite(rest):
-                for j in range(d):
-                    full = quad + gamma[j]
-                    if full <= 0:
-                        continue
-                    reach = np.sqrt(2.0 * rest / full + (at[j] - bar[j]) ** 2) * (1.0 + 1e-9)
-                    reach += 4.0 * (N + 16) * EPS * (farthest + abs(bar[j]))
-                    width = box_hi[j] - box_lo[j]
-                    box_lo[j] = max(box_lo[j], bar[j] - reach)
-                    box_hi[j] = min(box_hi[j], bar[j] + reach)
-                    if box_lo[j] > box_hi[j]:
-                        closed = True
-                        bound = cut
-                    elif box_hi[j] - box_lo[j] < 0.8 * width:
-                        shrunk = True
+            closed, shrunk = cut_box(rest, quad, gamma, bar, at, rounding, farthest, box_lo, box_hi)
+            if closed:
+                bound = cut
             if closed or not (shrunk or b - a < 0.8 * old_width):
                 break
         if closed:
@@ -523,23 +492,11 @@ def price_cells(
             if value < best_value:
                 best_value = value
                 cut = min(threshold, best_value - tolerance)
-            worst = 0
-            for i in range(found_value.shape[0]):
-                if found_value[i] > found_value[worst]:
-                    worst = i
-            if value < found_value[worst]:
-                found_value[worst] = value
-                found_slope[worst] = beta
-                for j in range(d):
-                    found_mean[worst, j] = at[j]
+            keep_cheap(offers, value, at, beta)
         m = int(min(max(round(size), a), b))
         share[d] = entropy[m] - alpha - beta * m
-        split = -1
-        largest = 0.0
-        for j in range(d):
-            if share[j] > largest and box_hi[j] - box_lo[j] > 1e-9 * (1.0 + abs(at[j])):
-                largest = share[j]
-                split = j
+        split = widest_loss(share, box_lo, box_hi, at)
+        largest = share[split] if split >= 0 else 0.0
         if b > a and (share[d] > largest or split < 0):
             split = d
         if split < 0 or top + 2 > STACK:
@@ -547,13 +504,10 @@ def price_cells(
             leaf_bound = min(leaf_bound, bound)
             continue
         if split == d:
-            cutting = float(min(max(int(0.5 * (m + 0.5 * (a + b))), int(a)), int(b) - 1))
-            below = 1 if m <= cutting else 0
+            cutting, below = cut_size(m, a, b)
         else:
-            cutting = where_to_cut(at[split], box_lo[split], box_hi[split], recording)
-            below = 1 if at[split] <= cutting else 0
-        if recording:
-            record = record_split(record, entry, split, cutting, entries)
+            cutting, below = cut_interval(at[split], box_lo[split], box_hi[split], recording)
+        record = record_split(record, entry, split, cutting, entries)
         for half in range(2):
             for j in range(d):
                 stack_lo[top, j] = box_lo[j]

@@ -22,7 +22,16 @@ import numpy as np
 from certmix.kernels.compiled import njit
 from certmix.kernels.contraction import SLACK
 from certmix.kernels.interval import chord
-from certmix.kernels.records import finished, new_record, record_sizes, record_split, where_to_cut
+from certmix.kernels.price_parts import (
+    cut_box,
+    cut_interval,
+    cut_size,
+    keep_cheap,
+    minimise,
+    parts_of_sizes,
+    widest_loss,
+)
+from certmix.kernels.records import finished, new_record, record_split
 from certmix.kernels.sets import set_cost
 from certmix.kernels.splitting import variation
 from certmix.rounding import EPS
@@ -32,42 +41,23 @@ GROUP = -2  # split on the membership of a group
 
 
 @njit(nogil=True)
-def price(
-    points,
-    weight,
-    cost,
-    gamma,
-    prior_mean,
-    lo,
-    hi,
-    entropy,
-    concave,
-    status,
-    a,
-    b,
-    size_lower,
-    size_upper,
-    movable,
-    partner,
-    threshold,
-    tolerance,
-    node_limit,
-    start_value,
-    found_value,
-    found_mean,
-    found_slope,
-    stop,
-    recording,
-):
+def price(place, status, partner, goal, offers):
     """Lower bound on the smallest reduced cost over admissible sets: ``(bound, best value, nodes, complete, record)``.
 
-    The mean is confined to the box [lo, hi].
-
-    ``status`` is 1 for groups that must be in, 0 for free ones and -1 for those that may not; [a, b] the sizes
-    looked at, [size_lower, size_upper] the sizes allowed. Nodes whose bound reaches ``min(threshold, best
-    value - tolerance)`` are closed. Sets worth a column are reported as (value, mean, slope): the set of all
-    groups with negative q there.
+    ``status`` is 1 for groups that must be in, 0 for free ones and -1 for those that may not. Nodes whose bound reaches
+    ``min(threshold, best value - tolerance)`` are closed. Sets worth a column are reported in ``offers``.
     """
+    points, weight, cost, gamma, prior_mean = (
+        place.points,
+        place.weight,
+        place.cost,
+        place.gamma,
+        place.prior_mean,
+    )
+    lo, hi, entropy, concave = place.lo, place.hi, place.entropy, place.concave
+    size_lower, size_upper = place.a, place.b
+    a, b = place.a, place.b
+    threshold, tolerance, recording = goal.threshold, goal.tolerance, goal.recording
     N, d = points.shape
     n = entropy.shape[0] - 1
     arena = np.empty(max(16, 4 * N), dtype=np.int64)
@@ -99,10 +89,10 @@ def price(
     share = np.empty(d + 1)
     box_lo = np.empty(d)
     box_hi = np.empty(d)
-    best_value = start_value
+    best_value = goal.start
     leaf_bound = np.inf
-    for i in range(found_value.shape[0]):
-        found_value[i] = np.inf
+    for i in range(offers.value.shape[0]):
+        offers.value[i] = np.inf
     base_constant = 0.0
     for j in range(d):
         base_constant += 0.5 * gamma[j] * prior_mean[j] ** 2
@@ -141,7 +131,7 @@ def price(
             if status[g] != 0 or not a <= weight[g] <= b:
                 continue
             members[g] = True
-            found = set_cost(members, points, weight, cost, gamma, prior_mean, lo, hi, entropy)[0]
+            found = set_cost(members, place)[0]
             members[g] = False
             found -= (2.0 * d + 64.0) * EPS * magnitude_all
             leaf_bound = min(leaf_bound, found)
@@ -150,25 +140,16 @@ def price(
         single = True
         if a > b:
             return leaf_bound, best_value, 0, True, finished(record, entries)
-    # The exchange arguments fail for sizes so near a limit that one group's leaving or joining would cross it. Those
-    # sizes are split off, so that the arguments serve everywhere else.
     heaviest = 0.0
     for p in range(length):
         heaviest = max(heaviest, weight[arena[p]])
-    cut_low = a
-    if a - heaviest < max(size_lower, 1.0):
-        cut_low = min(max(size_lower, 1.0) + heaviest, b + 1.0)
-    cut_high = b
-    if size_upper < n and b + heaviest > size_upper:
-        cut_high = max(size_upper - heaviest, cut_low - 1.0)
-    record, entries, entry_of = record_sizes(record, d, single, a, cut_low, cut_high, b)
+    parts, part_entry, record, entries = parts_of_sizes(place, a, b, heaviest, single, record)
     top = 0
-    for piece in range(3):
-        from_size = a if piece == 0 else (max(cut_high + 1.0, cut_low) if piece == 1 else cut_low)
-        to_size = cut_low - 1.0 if piece == 0 else (b if piece == 1 else cut_high)
+    for part in range(3):
+        from_size, to_size = parts[part]
         if from_size > to_size:
             continue
-        stack_entry[top] = entry_of[piece]
+        stack_entry[top] = part_entry[part]
         for j in range(d):
             stack_lo[top, j] = lo[j]
             stack_hi[top, j] = hi[j]
@@ -182,6 +163,7 @@ def price(
         stack_weight[top] = sure_weight
         stack_constant[top] = sure_constant
         top += 1
+    rounding = 4.0 * (N + 16) * EPS
     nodes = 0
     complete = True
     while top > 0:
@@ -191,7 +173,7 @@ def price(
         if parent_bound >= cut:
             leaf_bound = min(leaf_bound, parent_bound)
             continue
-        if nodes >= node_limit or stop[0]:
+        if nodes >= goal.node_limit or goal.stop[0]:
             complete = False
             leaf_bound = min(leaf_bound, parent_bound)
             continue
@@ -238,7 +220,7 @@ def price(
                 iw = int(w)
                 low_q[g] = 0.5 * w * near + cost[g]
                 high_q[g] = 0.5 * w * far + cost[g]
-                if movable[g] and concave:
+                if partner[g] < 0 and concave:
                     if (size_upper >= n or b + w <= size_upper) and ia + iw <= n:
                         step = entropy[ia + iw] - entropy[ia]
                         if high_q[g] + step < -SLACK * (
@@ -303,36 +285,16 @@ def price(
                     square += points[g, j] ** 2
                 quad += theta * w
                 constant += theta * (0.5 * w * square + cost[g] + w * beta) + (1.0 - theta) * s
-            value = constant
-            for j in range(d):
-                full = quad + gamma[j]
-                if full > 0:
-                    bar[j] = total[j] / full
-                else:
-                    bar[j] = 0.5 * (box_lo[j] + box_hi[j])
-                at[j] = min(max(bar[j], box_lo[j]), box_hi[j])
-                value += 0.5 * full * at[j] * at[j] - total[j] * at[j]
+            value = constant + minimise(quad, total, gamma, box_lo, box_hi, bar, at)
             value -= (2.0 * N + 64.0) * EPS * magnitude
             bound = max(bound, value)
             if bound >= cut:
                 closed = True
                 break
-            shrunk = False
             rest = cut - value  # of this quadratic, though the parent's bound may be the better one
-            for j in range(d):
-                full = quad + gamma[j]
-                if full <= 0 or not np.isfinite(rest):
-                    continue
-                reach = np.sqrt(2.0 * rest / full + (at[j] - bar[j]) ** 2) * (1.0 + 1e-9)
-                reach += 4.0 * (N + 16) * EPS * (farthest + abs(bar[j]))
-                width = box_hi[j] - box_lo[j]
-                box_lo[j] = max(box_lo[j], bar[j] - reach)
-                box_hi[j] = min(box_hi[j], bar[j] + reach)
-                if box_lo[j] > box_hi[j]:
-                    closed = True
-                    bound = cut
-                elif box_hi[j] - box_lo[j] < 0.8 * width:
-                    shrunk = True
+            closed, shrunk = cut_box(rest, quad, gamma, bar, at, rounding, farthest, box_lo, box_hi)
+            if closed:
+                bound = cut
             if closed or not (shrunk or b - a < 0.8 * old_width):
                 break
         if closed:
@@ -361,19 +323,11 @@ def price(
                 if members[g] and partner[g] >= 0 and members[partner[g]]:
                     admissible = False
         if admissible:
-            found = set_cost(members, points, weight, cost, gamma, prior_mean, lo, hi, entropy)[0]
+            found = set_cost(members, place)[0]
             if found < best_value:
                 best_value = found
             if found < threshold:
-                worst = 0
-                for i in range(found_value.shape[0]):
-                    if found_value[i] > found_value[worst]:
-                        worst = i
-                if found < found_value[worst]:
-                    found_value[worst] = found
-                    found_slope[worst] = beta
-                    for j in range(d):
-                        found_mean[worst, j] = at[j]
+                keep_cheap(offers, found, at, beta)
         # Where does the bound lose most?
         worst = -1
         worst_loss = 0.0
@@ -412,12 +366,8 @@ def price(
                     share[j] += loss * variation(points[g, j], box_lo[j], box_hi[j]) / spread
         m = int(min(max(round(size), a), b))
         share[d] = entropy[m] - alpha - beta * m
-        split = -1
-        largest = 0.0
-        for j in range(d):
-            if share[j] > largest and box_hi[j] - box_lo[j] > 1e-9 * (1.0 + abs(at[j])):
-                largest = share[j]
-                split = j
+        split = widest_loss(share, box_lo, box_hi, at)
+        largest = share[split] if split >= 0 else 0.0
         if b > a and share[d] > largest:
             split = d
             largest = share[d]
@@ -455,13 +405,10 @@ def price(
         if split == GROUP:
             below = 1
         elif split == d:
-            cutting = float(min(max(int(0.5 * (m + 0.5 * (a + b))), int(a)), int(b) - 1))
-            below = 1 if m <= cutting else 0
+            cutting, below = cut_size(m, a, b)
         else:
-            cutting = where_to_cut(at[split], box_lo[split], box_hi[split], recording)
-            below = 1 if at[split] <= cutting else 0
-        if recording:
-            record = record_split(record, entry, d + 1 + g if split == GROUP else split, cutting, entries)
+            cutting, below = cut_interval(at[split], box_lo[split], box_hi[split], recording)
+        record = record_split(record, entry, d + 1 + g if split == GROUP else split, cutting, entries)
         for child in range(2):
             # the second child is explored first; make that the one around the minimiser
             for j in range(d):

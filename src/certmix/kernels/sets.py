@@ -11,8 +11,16 @@ from certmix.kernels.compiled import njit
 
 
 @njit(nogil=True)
-def set_cost(members, points, weight, cost, gamma, prior_mean, lower, upper, entropy):
+def set_cost(members, place):
     """Exact reduced cost of a set and its size; ``members`` is a bool array."""
+    points, weight, cost, gamma, prior_mean = (
+        place.points,
+        place.weight,
+        place.cost,
+        place.gamma,
+        place.prior_mean,
+    )
+    lower, upper, entropy = place.lo, place.hi, place.entropy
     N, d = points.shape
     size = 0.0
     constant = 0.0
@@ -43,27 +51,12 @@ def set_cost(members, points, weight, cost, gamma, prior_mean, lower, upper, ent
 
 
 @njit(nogil=True)
-def improve_set(
-    members,
-    points,
-    weight,
-    cost,
-    gamma,
-    prior_mean,
-    lower,
-    upper,
-    entropy,
-    status,
-    size_lower,
-    size_upper,
-    conflict_start,
-    conflict_with,
-    sweeps,
-):
+def improve_set(members, place, status, conflict_start, conflict_with, sweeps):
     """Local search for a cheap set: single groups join or leave while the reduced cost falls. Returns its value.
 
     ``members`` is changed in place and stays admissible with respect to sizes and conflicts if it was.
     """
+    points, weight, cost = place.points, place.weight, place.cost
     N, d = points.shape
     size = 0.0
     total = np.zeros(d)
@@ -76,7 +69,7 @@ def improve_set(
             for j in range(d):
                 total[j] += weight[g] * points[g, j]
                 square += weight[g] * points[g, j] ** 2
-    value = _value(size, total, square, constant, gamma, prior_mean, lower, upper, entropy)
+    value = _value(size, total, square, constant, place)
     moved = np.empty(d)
     for _ in range(sweeps):
         changed = False
@@ -85,7 +78,7 @@ def improve_set(
                 continue
             sign = -1.0 if members[g] else 1.0
             new_size = size + sign * weight[g]
-            if new_size < max(size_lower, 1.0) or new_size > size_upper:
+            if new_size < max(place.a, 1.0) or new_size > place.b:
                 continue
             if sign > 0:
                 clash = False
@@ -99,15 +92,7 @@ def improve_set(
                 moved[j] = total[j] + sign * weight[g] * points[g, j]
                 norm += points[g, j] ** 2
             new_value = _value(
-                new_size,
-                moved,
-                square + sign * weight[g] * norm,
-                constant + sign * cost[g],
-                gamma,
-                prior_mean,
-                lower,
-                upper,
-                entropy,
+                new_size, moved, square + sign * weight[g] * norm, constant + sign * cost[g], place
             )
             if new_value < value - 1e-10 * (1.0 + abs(value)):
                 value = new_value
@@ -124,9 +109,10 @@ def improve_set(
 
 
 @njit(nogil=True)
-def _value(size, total, square, constant, gamma, prior_mean, lower, upper, entropy):
+def _value(size, total, square, constant, place):
     """Reduced cost from sufficient statistics."""
-    out = 0.5 * square + constant + entropy[int(size)]
+    gamma, prior_mean, lower, upper = place.gamma, place.prior_mean, place.lo, place.hi
+    out = 0.5 * square + constant + place.entropy[int(size)]
     for j in range(total.shape[0]):
         full = size + gamma[j]
         push = total[j] + gamma[j] * prior_mean[j]
@@ -136,35 +122,16 @@ def _value(size, total, square, constant, gamma, prior_mean, lower, upper, entro
 
 
 @njit(nogil=True)
-def local_sets(
-    starts,
-    slopes,
-    points,
-    weight,
-    cost,
-    gamma,
-    prior_mean,
-    lower,
-    upper,
-    entropy,
-    status,
-    size_lower,
-    size_upper,
-    conflict_start,
-    conflict_with,
-    sweeps,
-    sets,
-    values,
-):
+def local_sets(starts, slopes, place, status, conflict_start, conflict_with, sweeps, sets, values):
     """Cheap sets found by local search from several (mean, slope) starts; rows of ``sets`` with their ``values``.
 
     A start whose set breaks a size limit or a conflict is repaired or given up (value infinite).
     """
+    points, weight, cost = place.points, place.weight, place.cost
     N, d = points.shape
     for i in range(starts.shape[0]):
         members = sets[i]
         size = 0.0
-        worst = -1
         for g in range(N):
             members[g] = status[g] == 1
             if members[g]:
@@ -181,7 +148,7 @@ def local_sets(
             if q < least:
                 least = q
                 nearest = g
-            if q < 0 and size + weight[g] <= size_upper:
+            if q < 0 and size + weight[g] <= place.b:
                 clash = False
                 for p in range(conflict_start[g], conflict_start[g + 1]):
                     if members[conflict_with[p]]:
@@ -192,23 +159,7 @@ def local_sets(
         if size == 0 and nearest >= 0:
             members[nearest] = True
             size = weight[nearest]
-        if size < size_lower or size == 0 or size > size_upper or worst >= 0:
+        if size < place.a or size == 0 or size > place.b:
             values[i] = np.inf
             continue
-        values[i] = improve_set(
-            members,
-            points,
-            weight,
-            cost,
-            gamma,
-            prior_mean,
-            lower,
-            upper,
-            entropy,
-            status,
-            size_lower,
-            size_upper,
-            conflict_start,
-            conflict_with,
-            sweeps,
-        )
+        values[i] = improve_set(members, place, status, conflict_start, conflict_with, sweeps)

@@ -9,6 +9,7 @@ import numpy as np
 
 from certmix.kernels.arrays import Arrays
 from certmix.kernels.cells import Tree, build_tree, price_cells
+from certmix.kernels.price_parts import Goal, Place, room_for, sums
 from certmix.kernels.pricing import price
 from certmix.kernels.sets import local_sets, set_cost
 from certmix.presolve.instance import Instance
@@ -64,17 +65,16 @@ class Pricer:
         c = self.arrays.system[which.component]
         return np.where(which.status == 1, self.arrays.scatter[c], self.arrays.scatter[c] - multipliers)
 
-    def _place(self, which: PricingClass) -> tuple[np.ndarray, ...]:
+    def _place(self, which: PricingClass, cost: np.ndarray) -> Place:
+        """The pricing problem of a class, at the constant costs of the groups."""
         k, a = which.component, self.arrays
-        return a.points[a.system[k]], a.weight, a.gamma[k], a.prior_mean[k], a.entropy[k]
+        numbers = (a.points[a.system[k]], a.weight, cost, a.gamma[k], a.prior_mean[k], which.lo, which.hi)
+        return Place(*numbers, a.entropy[k], bool(a.concave[k]), which.a, which.b)
 
     def full_cost(self, which: PricingClass, members: np.ndarray) -> float:
         """The cost c(S) of a set, without multipliers; the mean stays in the class's box."""
-        points, weight, gamma, prior_mean, entropy = self._place(which)
-        cost = self.arrays.scatter[self.arrays.system[which.component]]
-        return float(
-            set_cost(members, points, weight, cost, gamma, prior_mean, which.lo, which.hi, entropy)[0]
-        )
+        place = self._place(which, self.arrays.scatter[self.arrays.system[which.component]])
+        return float(set_cost(members, place)[0])
 
     def exact(
         self,
@@ -87,101 +87,29 @@ class Pricer:
         keep: int = 32,
     ) -> Priced:
         """Lower bound on the smallest reduced cost of a class, see :func:`certmix.kernels.pricing.price`."""
-        if self.instance.n_groups >= CELLS_FROM:
-            return self._exact_by_cells(
-                which, multipliers, threshold, tolerance, node_limit, start_value, keep
-            )
-        points, weight, gamma, prior_mean, entropy = self._place(which)
-        values, means, slopes = np.empty(keep), np.empty((keep, points.shape[1])), np.empty(keep)
-        bound, best, nodes, complete, _ = price(
-            points,
-            weight,
-            self.cost(which, multipliers),
-            gamma,
-            prior_mean,
-            which.lo,
-            which.hi,
-            entropy,
-            bool(self.arrays.concave[which.component]),
-            which.status,
-            which.a,
-            which.b,
-            which.a,
-            which.b,
-            self.partner
-            < 0,  # all that the pricing problem knows of coupling constraints are the matched pairs
-            self.partner,
-            threshold,
-            tolerance,
-            node_limit,
-            start_value,
-            values,
-            means,
-            slopes,
-            self.arrays.stop,
-            False,
-        )
-        good = np.isfinite(values)
-        return Priced(bound, best, nodes, complete, values[good], means[good], slopes[good])
+        place = self._place(which, self.cost(which, multipliers))
+        goal = Goal(threshold, tolerance, node_limit, start_value, self.arrays.stop, False)
+        cheap = room_for(keep, len(which.lo))
+        if self.instance.n_groups < CELLS_FROM:
+            bound, best, nodes, complete, _ = price(place, which.status, self.partner, goal, cheap)
+        elif not (which.status == 0).any():
+            bound = best = self._forced_value(which, place)
+            nodes, complete = 0, True
+        else:
+            free, forced = which.status == 0, which.status == 1
+            tree, points, weight = self._tree(which)
+            mine = place._replace(points=points, weight=weight, cost=np.ascontiguousarray(place.cost[free]))
+            bound, best, nodes, complete, _ = price_cells(tree, mine, sums(place, forced), goal, cheap)
+        good = np.isfinite(cheap.value)
+        return Priced(bound, best, nodes, complete, cheap.value[good], cheap.mean[good], cheap.slope[good])
 
-    def _exact_by_cells(
-        self,
-        which: PricingClass,
-        multipliers: np.ndarray,
-        threshold: float,
-        tolerance: float,
-        node_limit: int,
-        start_value: float,
-        keep: int,
-    ) -> Priced:
-        """The same for many groups, over the cells of a kd-tree."""
-        points, weight, gamma, prior_mean, entropy = self._place(which)
-        cost = self.cost(which, multipliers)
-        free, forced = which.status == 0, which.status == 1
-        d = points.shape[1]
-        values, means, slopes = np.empty(keep), np.empty((keep, d)), np.empty(keep)
-        if not free.any():
-            best = self._forced_value(which, cost)
-            return Priced(best, best, 0, True, values[:0], means[:0], slopes[:0])
-        tree, mine, own_weight = self._tree(which)
-        bound, best, nodes, complete, _ = price_cells(
-            tree,
-            mine,
-            own_weight,
-            np.ascontiguousarray(cost[free]),
-            gamma,
-            prior_mean,
-            which.lo,
-            which.hi,
-            entropy,
-            bool(self.arrays.concave[which.component]),
-            float(weight[forced].sum()),
-            (weight[forced, None] * points[forced]).sum(axis=0),
-            float((0.5 * weight[forced, None] * points[forced] ** 2).sum() + cost[forced].sum()),
-            which.a,
-            which.b,
-            which.a,
-            which.b,
-            threshold,
-            start_value,
-            tolerance,
-            node_limit,
-            values,
-            means,
-            slopes,
-            self.arrays.stop,
-            False,
-        )
-        good = np.isfinite(values)
-        return Priced(bound, best, nodes, complete, values[good], means[good], slopes[good])
-
-    def _forced_value(self, which: PricingClass, cost: np.ndarray) -> float:
+    def _forced_value(self, which: PricingClass, place: Place) -> float:
         """The one set that is left, its cost lowered by its rounding."""
-        points, weight, gamma, prior_mean, entropy = self._place(which)
         forced = which.status == 1
-        value = set_cost(forced, points, weight, cost, gamma, prior_mean, which.lo, which.hi, entropy)[0]
-        magnitude = float(np.abs(cost[forced]).sum() + (weight[forced, None] * points[forced] ** 2).sum())
-        return float(value - (2 * len(cost) + 64) * 2.3e-16 * (magnitude + abs(value)))
+        value = set_cost(forced, place)[0]
+        magnitude = np.abs(place.cost[forced]).sum()
+        magnitude += (place.weight[forced, None] * place.points[forced] ** 2).sum()
+        return float(value - (2 * len(forced) + 64) * 2.3e-16 * (magnitude + abs(value)))
 
     def _tree(self, which: PricingClass) -> tuple[Tree, np.ndarray, np.ndarray]:
         """The kd-tree over a class's free groups, their points and weights; kept between calls."""
@@ -201,35 +129,19 @@ class Pricer:
         self, which: PricingClass, multipliers: np.ndarray, means: np.ndarray, slopes: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Cheap sets near the given starts: ``(sets, reduced costs)``."""
-        points, weight, gamma, prior_mean, entropy = self._place(which)
-        sets = np.zeros((len(means), len(weight)), dtype=bool)
+        place = self._place(which, self.cost(which, multipliers))
+        sets = np.zeros((len(means), len(place.weight)), dtype=bool)
         values = np.empty(len(means))
-        local_sets(
-            np.ascontiguousarray(means),
-            slopes,
-            points,
-            weight,
-            self.cost(which, multipliers),
-            gamma,
-            prior_mean,
-            which.lo,
-            which.hi,
-            entropy,
-            which.status,
-            which.a,
-            which.b,
-            self.arrays.conflict_start,
-            self.arrays.conflict_with,
-            FEW_SWEEPS if self.instance.n_groups >= CELLS_FROM else LOCAL_SWEEPS,
-            sets,
-            values,
-        )
+        conflicts = self.arrays.conflict_start, self.arrays.conflict_with
+        sweeps = FEW_SWEEPS if self.instance.n_groups >= CELLS_FROM else LOCAL_SWEEPS
+        local_sets(np.ascontiguousarray(means), slopes, place, which.status, *conflicts, sweeps, sets, values)
         return sets, values
 
     def means_of(self, which: PricingClass, members: np.ndarray) -> np.ndarray:
-        points, weight, gamma, prior_mean, _ = self._place(which)
-        total = (weight[members, None] * points[members]).sum(axis=0) + gamma * prior_mean
-        return np.asarray(np.clip(total / (weight[members].sum() + gamma), which.lo, which.hi))
+        k, a = which.component, self.arrays
+        weight, gamma = a.weight[members], a.gamma[k]
+        total = (weight[:, None] * a.points[a.system[k]][members]).sum(axis=0) + gamma * a.prior_mean[k]
+        return np.asarray(np.clip(total / (weight.sum() + gamma), which.lo, which.hi))
 
 
 def _matching(instance: Instance) -> np.ndarray:

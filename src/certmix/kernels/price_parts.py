@@ -1,0 +1,188 @@
+"""What both pricing searches are made of, that over groups (:mod:`.pricing`) and that over cells (:mod:`.cells`)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from certmix.kernels.compiled import njit
+from certmix.kernels.records import record_split
+
+
+class Place(NamedTuple):
+    """A pricing problem: N groups, the box of their mean, the table of the size's cost, and the sizes allowed."""
+
+    points: np.ndarray  # (N, d)
+    weight: np.ndarray  # (N,)
+    cost: np.ndarray  # (N,) scatter - T
+    gamma: np.ndarray  # (d,) precision of the prior on the mean
+    prior_mean: np.ndarray  # (d,)
+    lo: np.ndarray  # (d,)
+    hi: np.ndarray
+    entropy: np.ndarray  # (n + 1,)
+    concave: bool
+    a: float
+    b: float
+
+
+class Goal(NamedTuple):
+    """When a search ends, and whether it writes down its tree."""
+
+    threshold: float  # what has to be proved, at most
+    tolerance: float  # how far below the best set seen a bound may stay
+    node_limit: int
+    start: float  # value of some set, or infinite
+    stop: np.ndarray  # the flag of certmix.stopping
+    recording: bool
+
+
+class Cheap(NamedTuple):
+    """The cheapest sets seen: all groups with negative q at a mean and slope; infinite where there is none."""
+
+    value: np.ndarray
+    mean: np.ndarray
+    slope: np.ndarray
+
+
+class Sums(NamedTuple):
+    """Of groups that must be in: samples, sum of w x, and constant costs with half the sum of w x^2."""
+
+    weight: float
+    total: np.ndarray
+    constant: float
+
+
+def sums(place: Place, inside: np.ndarray) -> Sums:
+    """Of some of the groups."""
+    weight, x = place.weight[inside], place.points[inside]
+    constant = float(0.5 * weight @ (x**2).sum(axis=1) + place.cost[inside].sum())
+    return Sums(float(weight.sum()), weight @ x, constant)
+
+
+def room_for(sets: int, d: int) -> Cheap:
+    """Room for so many cheap sets."""
+    return Cheap(np.full(sets, np.inf), np.empty((sets, d)), np.empty(sets))
+
+
+@njit()
+def keep_cheap(cheap, value, mean, slope):
+    """Put a set in the place of the dearest one that is kept, if it is cheaper."""
+    worst = 0
+    for i in range(cheap.value.shape[0]):
+        if cheap.value[i] > cheap.value[worst]:
+            worst = i
+    if value < cheap.value[worst]:
+        cheap.value[worst] = value
+        cheap.slope[worst] = slope
+        for j in range(mean.shape[0]):
+            cheap.mean[worst, j] = mean[j]
+
+
+@njit()
+def parts_of_sizes(place, a, b, heaviest, single, record):
+    """Sizes near the limits, large sizes near the limits and the rest: ``(three intervals, their rows, record, rows)``.
+
+    The exchange arguments fail for sizes so near a limit that one group's leaving or joining would cross it. Those
+    sizes are split off, so that the arguments serve everywhere else, if they do at all. Sizes below ``a`` were looked
+    at one by one if ``single``.
+    """
+    d = place.points.shape[1]
+    least = max(place.a, 1.0)
+    cut_low = a
+    if place.concave and a - heaviest < least:
+        cut_low = min(least + heaviest, b + 1.0)
+    cut_high = b
+    if place.concave and place.b < place.entropy.shape[0] - 1 and b + heaviest > place.b:
+        cut_high = max(place.b - heaviest, cut_low - 1.0)
+    parts = np.empty((3, 2))
+    parts[0, 0], parts[0, 1] = a, cut_low - 1.0
+    parts[1, 0], parts[1, 1] = max(cut_high + 1.0, cut_low), b
+    parts[2, 0], parts[2, 1] = cut_low, cut_high
+    row = np.zeros(3, dtype=np.int64)
+    rows = 1
+    rest = 0
+    if single:
+        record = record_split(record, rest, d, a - 1.0, rows)
+        rest = rows + 1
+        rows += 2
+    row[0] = rest
+    if a < cut_low <= b:
+        record = record_split(record, rest, d, cut_low - 1.0, rows)
+        row[0] = rows
+        rest = rows + 1
+        rows += 2
+    row[1] = row[2] = rest
+    if cut_low <= cut_high < b:
+        record = record_split(record, rest, d, cut_high, rows)
+        row[2] = rows
+        row[1] = rows + 1
+        rows += 2
+    return parts, row, record, rows
+
+
+@njit()
+def minimise(quad, total, gamma, lo, hi, bar, at):
+    """The least value of a quadratic over a box, prior included; ``bar`` minimises it anywhere, ``at`` in the box."""
+    value = 0.0
+    for j in range(lo.shape[0]):
+        full = quad + gamma[j]
+        bar[j] = total[j] / full if full > 0 else 0.5 * (lo[j] + hi[j])
+        at[j] = min(max(bar[j], lo[j]), hi[j])
+        value += 0.5 * full * at[j] * at[j] - total[j] * at[j]
+    return value
+
+
+@njit()
+def cut_box(rest, quad, gamma, bar, at, rounding, farthest, lo, hi):
+    """Cut off where the quadratic is more than ``rest`` above its least value; ``(nothing is left, much is gone)``."""
+    closed = False
+    shrunk = False
+    if not np.isfinite(rest):
+        return closed, shrunk
+    for j in range(lo.shape[0]):
+        full = quad + gamma[j]
+        if full <= 0:
+            continue
+        reach = np.sqrt(2.0 * rest / full + (at[j] - bar[j]) ** 2) * (1.0 + 1e-9)
+        reach += rounding * (farthest + abs(bar[j]))
+        width = hi[j] - lo[j]
+        lo[j] = max(lo[j], bar[j] - reach)
+        hi[j] = min(hi[j], bar[j] + reach)
+        if lo[j] > hi[j]:
+            closed = True
+        elif hi[j] - lo[j] < 0.8 * width:
+            shrunk = True
+    return closed, shrunk
+
+
+@njit()
+def widest_loss(share, lo, hi, at):
+    """The coordinate with the largest share in what the bound loses, -1 if there is none to cut."""
+    split = -1
+    largest = 0.0
+    for j in range(lo.shape[0]):
+        if share[j] > largest and hi[j] - lo[j] > 1e-9 * (1.0 + abs(at[j])):
+            largest = share[j]
+            split = j
+    return split
+
+
+@njit()
+def cut_size(m, a, b):
+    """After which size to cut, and which child is below: the one around ``m`` is 1, the one that is explored first."""
+    cut = float(min(max(int(0.5 * (m + 0.5 * (a + b))), int(a)), int(b) - 1))
+    return cut, 1 if m <= cut else 0
+
+
+@njit()
+def cut_interval(wanted, low, high, recording):
+    """Where to cut an interval: near a point, in its middle part; recorded cuts are short numbers. And as above."""
+    width = high - low
+    cut = min(max(wanted, low + 0.3 * width), high - 0.3 * width)
+    if recording:
+        grain = 2.0 ** np.floor(np.log2(0.1 * width))
+        rounded = np.floor(cut / grain + 0.5) * grain
+        if low < rounded < high:
+            cut = rounded
+    return cut, 1 if wanted <= cut else 0
