@@ -9,7 +9,7 @@ from certmix.search.bounds.interval import IntervalBound
 from certmix.search.loop import Search
 from certmix.verify.root import Root
 
-SECONDS = 6e-7  # that the checker takes for an entry of the tree, a group, a component and a coordinate
+SECONDS = 5e-7  # that the checker takes for an entry of the tree, a group, a component and a coordinate
 MOST_ENTRIES = 200_000
 
 

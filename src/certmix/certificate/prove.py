@@ -32,6 +32,7 @@ MOST_DENSE = 600  # groups that a semidefinite search of the maker's own may hav
 FEW_GROUPS = 200  # with conflicts and so few groups it is tried first
 FIRST_SHARE = 0.85  # of the time, for what is tried first
 QUICK = 0.5  # seconds: a check that takes no longer needs no alternative
+BOXES_SHARE = 0.3  # ... nor one that takes this share of the run
 CHECK_SHARE = 0.3  # of the time: a proof that would take longer to check is handed out unchecked
 
 Made = tuple[Certificate, Verdict | None]
@@ -179,7 +180,11 @@ def _anew(
         ways.reverse()
     boxes, expected = boxes_of(record.boxes, root, _target(result)[0])
     if expected < end - time.perf_counter():
-        ways.insert(0 if expected < max(QUICK, CHECK_SHARE * result.seconds) else len(ways), by_boxes)
+        quick = expected < max(QUICK, BOXES_SHARE * result.seconds)
+        other = (
+            _settled_at_root(record.dual, result) or ways[0] is by_search
+        )  # a way that is likely to be quicker
+        ways.insert(0 if quick or not other else len(ways), by_boxes)
     reasons = []
     for way in ways:
         left = end - time.perf_counter()

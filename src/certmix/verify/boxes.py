@@ -19,7 +19,7 @@ from certmix.verify.root import Root
 from certmix.verify.rounding import UNIT, Array, gamma, least_quadratic
 
 LEAF, MEAN, SIZE, GROUP = -1, 0, 1, 2
-WORK = 200_000  # (node, component, group) triples looked at in one go
+WORK = 60_000  # (node, component, group) triples looked at in one go
 ROUNDS = 8
 SHRINKS = 0.95  # a node is looked at again if no more than this share of its widths and open groups is left
 
