@@ -21,7 +21,7 @@ from certmix.engines import engine, why_not
 from certmix.errors import InfeasibleError
 from certmix.io.certificates import Certificate
 from certmix.ledger import Ledger
-from certmix.options import BRANCHING, LOGARITHMS, Options
+from certmix.options import BRANCHING, ENGINE_OPTIONS, LOGARITHMS, Options
 from certmix.paper.bnb.branching import branching_rule
 from certmix.paper.bnb.relaxation import RelaxationBound
 from certmix.presolve.first_bound import first_bound
@@ -231,6 +231,7 @@ def _model(name: str, often: float) -> Way:
             "adaptive": draw.chance(0.7),
             "warm_start": draw.chance(0.7),
         }
+        given = {o: v for o, v in given.items() if o == "start" or name in ENGINE_OPTIONS[o].engines}
         return by_engine(draw.problem, name, draw.options(**given))
 
     return Way(name, often, run, lambda problem, _: why_not(engine(name), problem) is None)
