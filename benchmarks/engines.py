@@ -1,13 +1,16 @@
 """How long do the certified engines take? Prints a table in Markdown.
 
     python benchmarks/engines.py [--only TEXT ...] [--time-limit 60] [--engine auto] [--also ENGINE ...]
-                                 [--large] [--high] [--pam50 PATH] [--ruspini PATH]
+                                 [--large] [--high] [--pam50 PATH] [--ruspini PATH] [--against SOURCE]
 
 One row for each instance: the engine, the relative gap asked for and reached, the objective, nodes and seconds.
 Kernels are compiled beforehand, on small instances, so seconds are those of a warm start. ``--only`` keeps the rows
 whose name contains one of the texts. ``--large`` adds instances of 10^5 and 10^6 samples, ``--high`` those of many
 dimensions; ``--pam50`` and ``--ruspini`` those that need a file. ``--also miqp minlp`` puts SCIP on the paper's models
 beside every row of few samples.
+
+``--against`` takes the ``src`` folder of another version of the program: every row is run by both, one after the other,
+and two more columns have the nodes and the seconds of the other version, and the ratio of seconds (new / other).
 
 The last line times a fixed NumPy workload before and after the run: divide by it to compare machines, or moments on a
 busy one.
@@ -16,6 +19,10 @@ busy one.
 from __future__ import annotations
 
 import argparse
+import inspect
+import json
+import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -178,8 +185,9 @@ def calibration() -> float:
 
 
 def run(row: Row, engine: str, time_limit: float, seed: int) -> tuple[str, ...]:
+    unverified = {"verify": False} if "verify" in inspect.signature(certmix.solve).parameters else {}
     result = certmix.solve(
-        row.make(), row.engine or engine, gap=row.gap, time_limit=time_limit, seed=seed, verify=False
+        row.make(), row.engine or engine, gap=row.gap, time_limit=time_limit, seed=seed, **unverified
     )
     reached = f"{result.gap_relative:.1e}" if np.isfinite(result.gap_relative) else "-"
     return (
@@ -191,6 +199,38 @@ def run(row: Row, engine: str, time_limit: float, seed: int) -> tuple[str, ...]:
         f"{result.nodes}",
         f"{result.seconds:.2f}",
     )
+
+
+class Other:
+    """This benchmark in a process of its own that imports another version of the program."""
+
+    def __init__(self, source: Path) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, *sys.argv[1:], "--worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(source)},
+        )
+
+    def run(self, row: Row) -> tuple[str, ...]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(row.name, file=self._process.stdin, flush=True)
+        answer = self._process.stdout.readline()
+        if not answer:
+            sys.exit("the other version of the program has ended")
+        return tuple(json.loads(answer))
+
+
+def work(rows: list[Row], arguments: argparse.Namespace) -> None:
+    """Run the rows whose names come in, and write what came of them."""
+    by_name = {row.name: row for row in rows}
+    for name in sys.stdin:
+        print(
+            json.dumps(run(by_name[name.strip()], arguments.engine, arguments.time_limit, arguments.seed)),
+            flush=True,
+        )
 
 
 def line(cells: Iterable[str]) -> str:
@@ -216,6 +256,8 @@ def main() -> None:
     parser.add_argument("--high", action="store_true", help="also instances of many dimensions")
     parser.add_argument("--pam50", type=Path, metavar="PATH", help="the PAM50 training matrix, or its folder")
     parser.add_argument("--ruspini", type=Path, metavar="PATH", help="the Ruspini data as a CSV file")
+    parser.add_argument("--against", type=Path, metavar="SOURCE", help="the src folder of another version")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     rows = [
         *standard(),
@@ -226,15 +268,25 @@ def main() -> None:
     rows = [r for r in rows if not arguments.only or any(text in r.name for text in arguments.only)]
     if not rows:
         sys.exit("no instance has such a name")
+    if arguments.worker:
+        warm_up(rows, arguments.engine)
+        work(rows, arguments)
+        return
     before = calibration()
+    other = None if arguments.against is None else Other(arguments.against)
     warm_up(rows, arguments.engine)
-    print(line(HEADER))
-    print(line(["---"] * 2 + ["---:"] * (len(HEADER) - 2)), flush=True)
+    header = HEADER if other is None else (*HEADER, "other's nodes", "other's seconds", "ratio")
+    print(line(header))
+    print(line(["---"] * 2 + ["---:"] * (len(header) - 2)), flush=True)
     for row in rows:
-        print(line(run(row, arguments.engine, arguments.time_limit, arguments.seed)), flush=True)
+        cells = run(row, arguments.engine, arguments.time_limit, arguments.seed)
+        if other is not None:
+            nodes, seconds = other.run(row)[-2:]
+            cells = (*cells, nodes, seconds, f"{float(cells[-1]) / max(float(seconds), 0.01):.2f}")
+        print(line(cells), flush=True)
         for engine in arguments.also if row.make().n_samples <= FEW else ():
-            other = replace(row, engine=engine)
-            print(line(run(other, engine, arguments.time_limit, arguments.seed)), flush=True)
+            solver = replace(row, engine=engine)
+            print(line(run(solver, engine, arguments.time_limit, arguments.seed)), flush=True)
     print(f"\nCalibration: {before:.3f} s before, {calibration():.3f} s after.")
 
 
