@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -27,6 +28,7 @@ from certmix.paper.bnb.relaxation import RelaxationBound
 from certmix.presolve.first_bound import first_bound
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem, is_feasible
+from certmix.result import Result
 from certmix.search.bounds import pricer
 from certmix.search.bounds.base import Bound
 from certmix.search.bounds.dual import DualBound
@@ -41,16 +43,19 @@ from certmix.solving import solve
 from certmix.status import Status, Termination, decide
 from certmix.verify.check import check
 from claims import Claim, Truth
+from resumed import searched_in_pieces, solved_in_pieces
 
+CERTIFIED = ("interval", "dual", "sdp", "bnb", "dynamic")
 GAPS = (1e-9, 1e-6, 1e-4, 1e-2, 0.2)
 MakeBound = Callable[[Instance, Ledger, Options], Bound]
+Run = Callable[..., Result]
 
 
 # -- runs --------------------------------------------------------------------------------------------------------
-def by_engine(problem: Problem, name: str, options: Options) -> Claim:
+def by_engine(problem: Problem, name: str, options: Options, run: Run = solve) -> Claim:
     """A run through the front door; it is the search that is looked at, so its proof is not made."""
     start = time.perf_counter()
-    result = solve(problem, name, options=options, verify=False)
+    result = run(problem, name, options=options, verify=False)
     used = engine(result.engine)
     return Claim(
         name,
@@ -67,15 +72,7 @@ def by_engine(problem: Problem, name: str, options: Options) -> Claim:
     )
 
 
-def by_loop(
-    way: str, problem: Problem, make_bound: MakeBound, options: Options, open_bytes: float = OPEN_BYTES
-) -> Claim:
-    """The bare loop: no first incumbent but the one given, so the bound has to do all the work."""
-    instance = reduce(problem)
-    ledger = Ledger(problem, options.tolerances)
-    if options.start is not None:
-        ledger.offer(options.start, "start")
-    reason = search(make_bound(instance, ledger, options), ledger, options, open_bytes=open_bytes)
+def claim_of_loop(way: str, ledger: Ledger, reason: Termination, options: Options) -> Claim:
     infeasible = reason is Termination.EXHAUSTED and ledger.incumbent is None
     return Claim(
         way,
@@ -88,6 +85,18 @@ def by_loop(
         options,
         ledger.seconds,
     )
+
+
+def by_loop(
+    way: str, problem: Problem, make_bound: MakeBound, options: Options, open_bytes: float = OPEN_BYTES
+) -> Claim:
+    """The bare loop: no first incumbent but the one given, so the bound has to do all the work."""
+    instance = reduce(problem)
+    ledger = Ledger(problem, options.tolerances)
+    if options.start is not None:
+        ledger.offer(options.start, "start")
+    reason = search(make_bound(instance, ledger, options), ledger, options, open_bytes=open_bytes)
+    return claim_of_loop(way, ledger, reason, options)
 
 
 # -- bounds, as the engines set them up --------------------------------------------------------------------------
@@ -284,14 +293,36 @@ def _first_bound(draw: Draw) -> Claim:
 
 def _stopped(draw: Draw) -> Claim:
     """An engine that is told to stop at any moment, from before its first step to after its last."""
-    able = [
-        name
-        for name in ("interval", "dual", "sdp", "bnb", "dynamic")
-        if _taken_by(name)(draw.problem, draw.truth)
-    ]
+    able = [name for name in CERTIFIED if _taken_by(name)(draw.problem, draw.truth)]
     options = replace(draw.options(start=draw.start()), time_limit=float(10 ** draw.rng.uniform(-5, -1)))
     with mock.patch.object(pricer, "CELLS_FROM", 1 if draw.chance(0.3) else pricer.CELLS_FROM):
         return by_engine(draw.problem, str(draw.rng.choice(able)), options)
+
+
+def _resumed(draw: Draw) -> Claim:
+    """An engine that is stopped and resumed from its folder a few times."""
+    able = [name for name in CERTIFIED if _taken_by(name)(draw.problem, draw.truth)]
+
+    def run(problem: Problem, name: str, *, options: Options, verify: bool) -> Result:
+        return solved_in_pieces(problem, name, options, draw.rng)
+
+    return by_engine(draw.problem, str(draw.rng.choice(able)), draw.options(start=draw.start()), run)
+
+
+def _resumed_loop(draw: Draw) -> Claim:
+    """The bare loop with any bound, stopped and gone on with from files a few times."""
+    able = [interval_bound] + [line_bound] * (applies(draw.problem) is None)
+    if _taken_by("sdp")(draw.problem, draw.truth):
+        able += [semidefinite_bound, split_semidefinite_bound]
+    if _taken_by("bnb")(draw.problem, draw.truth):
+        able.append(relaxation_bound)
+    if not draw.truth.infeasible:
+        able.append(partial(dual_bound, fewest=int(draw.rng.choice([1, 2, 4]))))
+    make = able[draw.rng.integers(len(able))]
+    start = draw.poor() if isinstance(make, partial) else draw.start(none=0.35, best=0.3)
+    options = draw.options(start=start)
+    ledger, reason = searched_in_pieces(draw.problem, make, options, draw.rng)
+    return claim_of_loop("resumed loop", ledger, reason, options)
 
 
 def _certificate(draw: Draw) -> Claim:
@@ -374,6 +405,8 @@ WAYS = (
     Way("first bound", 1.0, _first_bound, _always),
     Way("stopped", 0.2, _stopped, _always),
     Way("certificate", 0.5, _certificate, _always),
+    Way("resumed", 0.1, _resumed, _always),
+    Way("resumed loop", 0.2, _resumed_loop, _always),
 )
 NAMES = tuple(way.name for way in WAYS)
 

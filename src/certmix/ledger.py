@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -19,6 +19,7 @@ import numpy as np
 
 from certmix.errors import InfeasibleError
 from certmix.problem import Point, Problem, is_feasible
+from certmix.state import Resumable, State
 from certmix.status import Tolerances
 from certmix.stopping import Stop, current
 
@@ -88,6 +89,12 @@ class Ledger:
             "computed"  # level of the bound's proof; an engine that relies on a solver says so
         )
         self.record: Any = None  # what an engine leaves for the maker of a certificate; nothing reads it here
+        self.resumed = State()  # what an earlier run left for its engine to go on from
+        self.resumable: Resumable | None = None  # who knows what a later run can go on from
+        self.resumed_from: Mapping[str, Any] | None = None  # where it is on disk, until there is a new one
+        self.identity: Mapping[str, Any] | None = None  # of problem and engine: whose state it is
+        self.resumes = 0  # how often the run was taken up again
+        self.seconds_before = 0.0  # that the run took before
         self.nodes = 0
         self.open_nodes = 0
         self.trace: list[TracePoint] = []
@@ -99,7 +106,13 @@ class Ledger:
 
     @property
     def seconds(self) -> float:
+        """Since this process took the run up; limits of time are about these."""
         return time.perf_counter() - self._start
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds of the whole run, those before it was taken up again included."""
+        return self.seconds_before + self.seconds
 
     @property
     def upper(self) -> float:
@@ -158,7 +171,7 @@ class Ledger:
         with self._telling:
             self._told = self.seconds
             state = Progress(
-                self.seconds, self.nodes, self.open_nodes, self.upper, self.bound, source, self.phase
+                self.elapsed, self.nodes, self.open_nodes, self.upper, self.bound, source, self.phase
             )
             for observer in self._listening:
                 observer.progressed(state)
@@ -196,5 +209,5 @@ class Ledger:
         return () if self.sealed else self.observers
 
     def _record(self, source: str) -> None:
-        self.trace.append(TracePoint(self.seconds, self.upper, self.bound))
+        self.trace.append(TracePoint(self.elapsed, self.upper, self.bound))
         self.progress(source)

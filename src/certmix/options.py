@@ -117,6 +117,15 @@ class Options:
             kind=Path,
         ),
     ] = None
+    resume: Annotated[
+        Path | None,
+        Option(
+            "Go on with the unfinished run in DIR, with the same data and options; limits, gap and threads may differ.",
+            more="DIR was written by certmix solve --out or by observers.snapshot.Snapshot. The limits are for what is "
+            "still to be done, and the state is written there again.",
+            metavar="DIR",
+        ),
+    ] = None
     branching: Annotated[
         str | None,
         Option(

@@ -69,6 +69,8 @@ class Result:
         What the checker said, where the level is ``verified``; ``lower_bound`` is then the bound that it confirmed.
     verification : str
         How long the proof took to make and to check, or why it is not verified; empty where there was nothing to prove.
+    resumes : int
+        How often the run was taken up again after it had been cut short; ``seconds`` and ``nodes`` are those of all.
     """
 
     status: Status
@@ -100,6 +102,7 @@ class Result:
     transform: Transform | None = None
     verdict: Verdict | None = None
     verification: str = ""
+    resumes: int = 0
 
     def __post_init__(self) -> None:
         for name in ("labels", "means", "weights", "posterior", "runner_up", "fixed"):
@@ -149,7 +152,9 @@ class Result:
 
     def account(self) -> str:
         """How long the search took, and what became of its proof."""
-        return f"solved in {self.seconds:.3g} s" + (f", {self.verification}" if self.verification else "")
+        again = f" (resumed {self.resumes} time{'s' * (self.resumes > 1)})" if self.resumes else ""
+        proof = f", {self.verification}" if self.verification else ""
+        return f"solved in {self.seconds:.3g} s{again}{proof}"
 
     def judged(self, verdict: Verdict) -> Result:
         """The result with the level that a verdict on its certificate gives it.
@@ -296,7 +301,8 @@ def build_result(
         constraints=() if point is None else satisfaction_table(problem, point.labels),
         trace=tuple(ledger.trace),
         nodes=ledger.nodes,
-        seconds=ledger.seconds,
+        seconds=ledger.elapsed,
+        resumes=ledger.resumes,
         tolerances=ledger.tolerances,
         certificate_level=certificate_level if math.isfinite(lower) or infeasible else "none",
         message=message,

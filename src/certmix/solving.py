@@ -20,11 +20,13 @@ from certmix.engines import engine as find_engine
 from certmix.errors import InfeasibleError, InputError
 from certmix.interruption import held, raising
 from certmix.ledger import Ledger, Observer
+from certmix.observers.snapshot import Snapshot
 from certmix.options import Options, changed, described
 from certmix.presolve.feasibility import check_feasible
 from certmix.problem import Problem, is_feasible, satisfaction_table
 from certmix.proving import for_search, proved
 from certmix.result import Result, build_result
+from certmix.resuming import Unfinished, identity
 from certmix.status import Termination
 from certmix.stopping import Abandoned, Stop, attend
 
@@ -101,14 +103,30 @@ def solve(
         from certmix.observers.log import PlainLog
 
         observers = (*observers, PlainLog())
-    ledger = Ledger(problem, options.tolerances, observers, Stop())
+    earlier = None if options.resume is None else Unfinished.read(options.resume)
+    if earlier is not None and not any(isinstance(observer, Snapshot) for observer in observers):
+        observers = (*observers, Snapshot(earlier.directory, overwrite=True))
+    ledger = Ledger(problem, options.tolerances, (), Stop())
     automatic = options.engine == "auto"
-    chosen, reason = choose(problem, options) if automatic else (options.engine, "")
+    if earlier is not None and automatic:
+        chosen, reason = earlier.engine, "the run that is resumed has it"
+    else:
+        chosen, reason = choose(problem, options) if automatic else (options.engine, "")
     runner = find_engine(chosen)
     options.refuse_unused(chosen, automatic=automatic)
     require(runner, problem, options)
     words = [f"note: {note}" for note in problem.notes] if verbose else []
     words += [f"engine: {chosen}, because {reason}"] if reason else []
+    if any(isinstance(observer, Snapshot) for observer in observers):
+        ledger.identity = identity(problem, chosen, options)
+    if earlier is not None:
+        assert ledger.identity is not None
+        earlier.refuse_another(ledger.identity)
+        earlier.restore(ledger)
+        words.append(earlier.told())
+        if options.node_limit is not None:  # of what is still to be done
+            options = replace(options, node_limit=options.node_limit + ledger.nodes)
+    ledger.observers = tuple(observers)
     with held(), memory.limited(memory.parsed(options.memory_limit)):
         return _run(problem, runner, ledger, options, words)
 

@@ -93,7 +93,7 @@ class Thing:
 
 
 def test_nodes_that_were_taken_or_dropped_are_forgotten() -> None:
-    """Nothing here keeps a popped or pruned node's objects alive, and places are given back."""
+    """Nothing here keeps a settled or pruned node's objects alive, and places are given back."""
     frontier = Frontier(Nodes({"bound": np.zeros(1), "thing": np.array([None])}))
     frontier.pop(1)
     things = np.array([Thing() for _ in range(100)], dtype=object)
@@ -101,6 +101,7 @@ def test_nodes_that_were_taken_or_dropped_are_forgotten() -> None:
     frontier.push(Nodes({"bound": np.arange(100.0), "thing": things}))
     del things
     frontier.pop(50)
+    frontier.settled()
     assert sum(r() is not None for r in alive) == 50
     frontier.prune(60.0)
     assert sum(r() is not None for r in alive) == 10

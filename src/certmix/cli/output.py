@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from certmix.errors import InputError
 from certmix.io.atomic import write_text
 from certmix.observers.snapshot import NAME as SNAPSHOT
+from certmix.observers.snapshot import RESUMABLE, Snapshot, refuse_unfinished
 from certmix.saving import as_dict, save
 
 CERTIFICATE = "certificate"
@@ -66,14 +67,14 @@ def check_directory(directory: Path, *, overwrite: bool) -> None:
     """Refuse, before any work, to write over what an earlier run has left."""
     if directory.exists() and not directory.is_dir():
         raise InputError(f"--out {directory}: it is a file, not a directory")
-    kinds = {
-        "result.json": "the result of an earlier run",
-        SNAPSHOT: "the snapshot of a run that was cut short",
-    }
-    for name, what in kinds.items():
-        if (directory / name).exists() and not overwrite:
+    if overwrite:
+        return
+    refuse_unfinished(directory)
+    for name in ("result.json", SNAPSHOT):
+        if (directory / name).exists():
             raise InputError(
-                f"--out {directory}: it holds {what} ({name}); name another directory, or say --overwrite"
+                f"--out {directory}: it holds the result of an earlier run ({name}); name another directory, "
+                f"or say --overwrite"
             )
 
 
@@ -104,7 +105,8 @@ def write_files(result: Result, asked: Asked, directory: Path) -> None:
     else:
         for ending in (".json", ".npz"):
             (directory / (CERTIFICATE + ending)).unlink(missing_ok=True)
-    (directory / SNAPSHOT).unlink(missing_ok=True)  # only now: until here it is what a killed run leaves
+    if result.termination not in RESUMABLE:  # only now: until here it is what a killed run leaves
+        Snapshot(directory, overwrite=True).remove()
 
 
 def _csv(rows: Iterable[Sequence[Any]]) -> str:

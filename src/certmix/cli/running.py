@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from certmix import interruption
@@ -14,9 +15,10 @@ from certmix.cli.output import check_directory, document, nothing, prepare_direc
 from certmix.cli.request import Request, told
 from certmix.cli.standard_output import say
 from certmix.engines import NAMES
-from certmix.errors import InfeasibleError, OutputError
+from certmix.errors import InfeasibleError, InputError, OutputError
 from certmix.io.strict_json import dumps
 from certmix.options import Options
+from certmix.resuming import require_unfinished
 from certmix.saving import MOST_DATA
 from certmix.solving import solve
 from certmix.status import Status, Termination
@@ -31,6 +33,7 @@ def run_request(request: Request, options: Options, output: Output) -> int:
     """Build the problem, solve it, write what was found; return the exit code."""
     if options.engine in NAMES[1:]:
         options.refuse_unused(options.engine)  # told before the data are read
+    output = _resuming(output, options.resume)
     if output.out is not None:
         check_directory(output.out, overwrite=output.overwrite)
     try:
@@ -55,6 +58,16 @@ def run_request(request: Request, options: Options, output: Output) -> int:
     if failure is not None:
         raise failure
     return interruption.INTERRUPTED if interruption.heard() else exit_code(result)
+
+
+def _resuming(output: Output, resume: Path | None) -> Output:
+    """A run that is resumed goes on in its folder."""
+    if resume is None:
+        return output
+    if output.out not in (None, resume):
+        raise InputError(f"--resume {resume} goes on in its own folder: leave --out {output.out} out")
+    require_unfinished(resume)
+    return replace(output, out=resume, overwrite=True)
 
 
 def _write(result: Result, asked: Asked, output: Output) -> OutputError | None:
@@ -82,7 +95,7 @@ def _solve(asked: Asked, options: Options, output: Output) -> Result:
         if output.out is not None:
             from certmix.observers.snapshot import Snapshot
 
-            observers.append(Snapshot(output.out))
+            observers.append(Snapshot(output.out, overwrite=output.overwrite))
         if not output.quiet:
             if sys.stderr.isatty():
                 from certmix.observers.live import LiveLine

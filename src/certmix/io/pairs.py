@@ -46,10 +46,11 @@ def write_pair(path: str | Path, document: Mapping[str, Any], arrays: Mapping[st
     return json_of(stem)
 
 
-def packed(arrays: Mapping[str, np.ndarray]) -> bytes:
-    """An NPZ file, as np.savez_compressed writes it but several times as quickly."""
+def packed(arrays: Mapping[str, np.ndarray], level: int = LEVEL) -> bytes:
+    """An NPZ file, as np.savez_compressed writes it but several times as quickly; level 0 does not compress."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as archive:
+    method = zipfile.ZIP_DEFLATED if level else zipfile.ZIP_STORED
+    with zipfile.ZipFile(buffer, "w", method, compresslevel=level) as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
                 np.lib.format.write_array(stream, np.asarray(array), allow_pickle=False)
@@ -79,14 +80,18 @@ def read_document(stem: Path, form: str, version: int) -> dict[str, Any]:
 
 def read_arrays(stem: Path, entry: Any, most_bytes: int) -> dict[str, np.ndarray]:
     """The arrays that an entry ``arrays`` of the JSON file speaks of; together they may take so many bytes."""
-    source = stem.with_name(stem.name + ".npz")
     if not isinstance(entry, dict) or not isinstance(entry.get("sha256"), str):
         raise InputError(f"{json_of(stem)} does not say which arrays belong to it")
+    return read_npz(stem.with_name(stem.name + ".npz"), entry["sha256"], most_bytes)
+
+
+def read_npz(source: Path, sha256: str, most_bytes: int) -> dict[str, np.ndarray]:
+    """The arrays of a file with this digest; together they may take so many bytes."""
     if not source.is_file():
         raise InputError(f"the arrays {source.name} are missing")
     try:
         content = source.read_bytes()
-        if hashlib.sha256(content).hexdigest() != entry["sha256"]:
+        if hashlib.sha256(content).hexdigest() != sha256:
             raise InputError(f"{source.name} does not belong to its JSON file")
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if sum(_size(archive, item) for item in archive.infolist()) > most_bytes:

@@ -42,7 +42,7 @@ class LiveLine:
 
         for line in banner(problem, engine):
             self._print(line)
-        self._begin = time.perf_counter() - ledger.seconds
+        self._begin = time.perf_counter() - ledger.elapsed
         self._live = Live(
             console=self._console, get_renderable=self._line, refresh_per_second=4, transient=True
         )

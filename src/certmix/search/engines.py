@@ -23,6 +23,7 @@ from certmix.search.loop import Search, search
 from certmix.search.record import RunRecord, Splits
 from certmix.search.stopping import stop_reason
 from certmix.search.threads import Threads
+from certmix.state import State
 from certmix.status import Termination
 
 FIRST_TURN = 2e8
@@ -53,8 +54,8 @@ class IntervalEngine:
         first_incumbent(instance, ledger, options)
         with Threads(options.n_threads) as threads:
             ledger.phase = "boxes of means"
-            boxes = interval_search(instance, threads, ledger, options)
-            ledger.record = RunRecord(boxes)
+            boxes = interval_search(instance, threads, ledger, options, ledger.resumed)
+            ledger.record, ledger.resumable = RunRecord(boxes), boxes
             reason = boxes.finish()
         return Outcome(reason, infeasible=reason is Termination.EXHAUSTED and ledger.incumbent is None)
 
@@ -73,59 +74,88 @@ class DualEngine:
         instance = reduced(problem, ledger)
         first_incumbent(instance, ledger, options)
         with Threads(options.n_threads) as threads:
-            reason = self._race(instance, threads, ledger, options)
+            reason = Race(instance, threads, ledger, options).run()
         return Outcome(reason, infeasible=reason is Termination.EXHAUSTED and ledger.incumbent is None)
 
-    def _race(self, instance: Instance, threads: Threads, ledger: Ledger, options: Options) -> Termination:
-        """Interval and dual search by turns, each on its own tree, sharing incumbent and bound.
 
-        The interval search closes easy and tightly constrained instances before the dual has warmed up; the dual closes
-        what the interval bound never would. Turns are measured in work, not in time, so that runs can be repeated.
-        """
-        interval = interval_search(instance, threads, ledger, options)
-        ledger.record = RunRecord(interval)
-        per_node = instance.n_groups * instance.n_components * instance.n_features * INTERVAL_NODE
-        turn = min(FIRST_TURN, PROBE_NODES * per_node)
-        bound: DualBound | None = None
-        dual: Search | None = None
+class Race:
+    """Interval and dual search by turns, each on its own tree, sharing incumbent and bound.
+
+    The interval search closes easy and tightly constrained instances before the dual has warmed up; the dual closes
+    what the interval bound never would. Turns are measured in work, not in time, so that runs can be repeated.
+    """
+
+    def __init__(self, instance: Instance, threads: Threads, ledger: Ledger, options: Options) -> None:
+        self.instance, self.threads, self.ledger, self.options = instance, threads, ledger, options
+        self.earlier = ledger.resumed
+        self.interval = interval_search(instance, threads, ledger, options, self.earlier.of("interval"))
+        self.bound: DualBound | None = None
+        self.dual: Search | None = None
+        self.per_node = instance.n_groups * instance.n_components * instance.n_features * INTERVAL_NODE
+        self.turn = self.earlier.of("own").numbers.get("turn", min(FIRST_TURN, PROBE_NODES * self.per_node))
+        ledger.record, ledger.resumable = RunRecord(self.interval), self
+
+    def state(self) -> State:
+        """Both trees, and the multipliers of the root while the dual has none."""
+        root, tree = self.bound, self.dual
+        return State.joined(
+            own=State({"turn": self.turn}),
+            interval=self.interval.state(),
+            root=self.earlier.of("root") if root is None else root.state(),
+            dual=self.earlier.of("dual") if tree is None else tree.state(),
+        )
+
+    def run(self) -> Termination:
         while True:
-            end = interval.nodes + int(turn / per_node)
-            ledger.phase = "boxes of means"
-            reason = interval.run(pause=lambda: interval.nodes >= end)  # noqa: B023
+            end = self.interval.nodes + int(self.turn / self.per_node)
+            self.ledger.phase = "boxes of means"
+            reason = self.interval.run(pause=lambda: self.interval.nodes >= end)  # noqa: B023
             if reason is not None:
                 return reason
-            turn *= 1.5
-            if ledger.incumbent is None:
-                continue
-            ledger.phase = "multipliers"
-            if bound is None:
-                bound = DualBound(
-                    instance,
-                    ledger.incumbent.labels,
-                    allowed=ledger.tolerances.allowed(ledger.upper),
-                    seed=options.seed,
-                    threads=threads,
-                    should_stop=lambda: stop_reason(ledger, options) is not None,
-                    on_root_bound=ledger.raise_bound,
-                )
-                ledger.record.dual = bound
-            if dual is None:
-                finished = bound.advance_root(ledger.cutoff, turn)
-                for labels in bound.clusterings():
-                    ledger.offer(labels, "master")
-                if finished and not ledger.closed:
-                    dual = Search(bound, ledger, options)
-            else:
-                until = bound.work + turn
-                reason = dual.run(pause=lambda: bound.work >= until)  # noqa: B023
+            self.turn *= 1.5
+            if self.ledger.incumbent is not None:
+                self.ledger.phase = "multipliers"
+                reason = self._dual_turn(self.bound or self._begun())
                 if reason is not None:
                     return reason
 
+    def _begun(self) -> DualBound:
+        ledger, options = self.ledger, self.options
+        assert ledger.incumbent is not None
+        bound = DualBound(
+            self.instance,
+            ledger.incumbent.labels,
+            allowed=ledger.tolerances.allowed(ledger.upper),
+            seed=options.seed,
+            threads=self.threads,
+            should_stop=lambda: stop_reason(ledger, options) is not None,
+            on_root_bound=ledger.raise_bound,
+        )
+        bound.begin_from(self.earlier.of("root"))
+        if tree := self.earlier.of("dual"):
+            self.dual = Search(bound, ledger, options, state=tree)
+        self.bound = ledger.record.dual = bound
+        return bound
 
-def interval_search(instance: Instance, threads: Threads, ledger: Ledger, options: Options) -> Search:
+    def _dual_turn(self, bound: DualBound) -> Termination | None:
+        ledger = self.ledger
+        if self.dual is None:
+            finished = bound.advance_root(ledger.cutoff, self.turn)
+            for labels in bound.clusterings():
+                ledger.offer(labels, "master")
+            if finished and not ledger.closed:
+                self.dual = Search(bound, ledger, self.options)
+            return None
+        until = bound.work + self.turn
+        return self.dual.run(pause=lambda: bound.work >= until)
+
+
+def interval_search(
+    instance: Instance, threads: Threads, ledger: Ledger, options: Options, state: State
+) -> Search:
     """A search over boxes of means that writes its splits down if somebody will ask for them."""
     bound = IntervalBound(instance, threads, Splits() if options.certificate else None)
-    return Search(bound, ledger, options, NodeCentres(instance))
+    return Search(bound, ledger, options, NodeCentres(instance), state=state)
 
 
 def reduced(problem: Problem, ledger: Ledger) -> Instance:

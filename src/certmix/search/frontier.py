@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,8 @@ OPEN_BYTES = 64e6  # of open nodes; beyond, the search dives
 class Frontier:
     """Open nodes in growing arrays without holes.
 
-    Ties are broken by age, so that the same run always takes the same nodes. A node that was taken is forgotten here.
+    Ties are broken by age, so that the same run always takes the same nodes. Nodes that were taken are a part of the
+    :meth:`state` until whoever took them says that they are :meth:`settled`.
 
     Parameters
     ----------
@@ -39,6 +42,7 @@ class Frontier:
         }
         self._count = self._born = 0
         self._loose = 0  # bytes of what object fields hold
+        self._taken = stored.take(np.zeros(0, dtype=np.int64))
         self._put(stored)
 
     def __len__(self) -> int:
@@ -94,8 +98,12 @@ class Frontier:
                 ~(key > last)
             )  # a bound that is not a number is none that could be left out
         rows = rows[np.lexsort((age[rows], key[rows]))][:most]
-        stored = self._take(rows)
-        return stored if self._packing is None else self._packing.restored(stored)
+        self._taken = self._take(rows)
+        return self._taken if self._packing is None else self._packing.restored(self._taken)
+
+    def settled(self) -> None:
+        """What was taken last is closed, or its children are here, or it is back."""
+        self._taken = self._taken.take(np.zeros(0, dtype=np.int64))
 
     def prune(self, cutoff: float) -> np.ndarray:
         """Drop every node whose bound reaches the cutoff; returns their bounds."""
@@ -105,6 +113,23 @@ class Frontier:
         """Every open node, best first, as it is stored."""
         rows = np.lexsort((self._store["age"][: self._count], self._bounds))
         return self._rows(rows)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Every node that is not settled, as arrays without objects."""
+        nodes = Nodes.join([self._taken, self.all()])
+        return {key: part for name, a in nodes.fields.items() for key, part in _plain(name, a).items()}
+
+    def read(self, arrays: Mapping[str, np.ndarray]) -> Nodes:
+        """The nodes that :meth:`state` wrote, as they are stored."""
+        fields = {name: _filled(name, a, arrays) for name, a in self._store.items() if name != "age"}
+        if len({len(a) for a in fields.values()}) > 1 or np.isnan(fields["bound"]).any():
+            raise ValueError("open nodes are damaged")
+        return Nodes(fields)
+
+    def replace(self, stored: Nodes) -> None:
+        """These nodes, as they are stored, instead of those that are here."""
+        self._take(np.arange(self._count))
+        self._put(stored)
 
     def _rows(self, rows: np.ndarray) -> Nodes:
         return Nodes({name: store[rows] for name, store in self._store.items() if name != "age"})
@@ -140,6 +165,30 @@ class Frontier:
             new = np.empty((size, *store.shape[1:]), dtype=store.dtype)
             new[: self._count] = store[: self._count]
             self._store[name] = new
+
+
+def _plain(name: str, column: np.ndarray) -> dict[str, np.ndarray]:
+    """A column without objects: texts of bytes, one after another, and where they end."""
+    if column.dtype != object:
+        return {name: column}
+    ends = np.cumsum([len(x) for x in column], dtype=np.int64)
+    return {f"{name}.bytes": np.frombuffer(b"".join(column), dtype=np.uint8), f"{name}.ends": ends}
+
+
+def _filled(name: str, like: np.ndarray, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The column that :func:`_plain` wrote; it has to be one like this."""
+    if like.dtype != object:
+        column = arrays[name]
+        if column.dtype != like.dtype or column.shape[1:] != like.shape[1:]:
+            raise ValueError(f"open nodes have another {name}")
+        return column
+    content, ends = arrays[f"{name}.bytes"].tobytes(), arrays[f"{name}.ends"].tolist()
+    if ends != sorted(ends) or (ends[-1] if ends else 0) != len(content):
+        raise ValueError(f"open nodes are damaged in {name}")
+    column = np.empty(len(ends), dtype=object)
+    for i, (first, last) in enumerate(itertools.pairwise([0, *ends])):
+        column[i] = content[first:last]
+    return column
 
 
 def _loose_bytes(fields: dict[str, np.ndarray]) -> int:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterable
+
+import numpy as np
 
 from certmix.ledger import Ledger
 from certmix.options import Options
-from certmix.search.bounds.base import Bound, Explored, PackingBound
+from certmix.search.bounds.base import Bound, Explored, PackingBound, ResumableBound
 from certmix.search.frontier import OPEN_BYTES, Frontier
 from certmix.search.nodes import Nodes
 from certmix.search.stopping import stop_reason
+from certmix.state import State
 from certmix.status import Termination
 
 LARGEST_BATCH = 512
@@ -29,6 +33,9 @@ class Search:
     the same answer. So does the choice of nodes: the best ones, unless the open nodes have filled the memory they may
     have; then those with the largest bounds are settled first. Whatever is below the cutoff has to be explored anyway,
     so a search that ends is no longer for it; one that is stopped before has the weaker bound.
+
+    A search goes on from the :meth:`state` of an earlier one: the nodes that it had not settled, and the smallest bound
+    of what it had. What it had cut away inside of open nodes was compared with a cutoff; that counts as a leaf.
     """
 
     def __init__(
@@ -39,6 +46,7 @@ class Search:
         heuristic: Heuristic | None = None,
         largest_batch: int = LARGEST_BATCH,
         open_bytes: float = OPEN_BYTES,
+        state: State | None = None,
     ) -> None:
         self.bound = bound
         self.heuristic = heuristic
@@ -50,7 +58,33 @@ class Search:
         self.largest_batch = max(1, min(largest_batch, int(open_bytes / self.frontier.row_bytes)))
         self._pruned = math.inf  # the cutoff when open nodes were last compared with it
         self.leaves = math.inf  # smallest bound of a closed leaf
+        self._against = math.inf  # smallest number that nodes were narrowed against
         self.nodes = 0
+        self._changing = threading.Lock()  # nodes move between frontier and leaves: nobody may look
+        if state:
+            self._go_on(state)
+
+    def state(self) -> State:
+        """What an equal search can go on from; any thread may ask."""
+        with self._changing:
+            own = State(
+                {"nodes": self.nodes},
+                {"account": np.array([self.leaves, self._against]), **self.frontier.state()},
+            )
+            bound = self.bound.state() if isinstance(self.bound, ResumableBound) else State()
+        return State.joined(search=own, bound=bound)
+
+    def _go_on(self, state: State) -> None:
+        own = state.of("search")
+        leaves = float(own.arrays["account"].min())
+        if math.isfinite(self.ledger.upper) and not self.ledger.tolerances.closed(self.ledger.upper, leaves):
+            self.ledger.message("the gap is smaller than it was: the search begins anew")
+            return
+        nodes = self.frontier.read(own.arrays)
+        if isinstance(self.bound, ResumableBound):
+            nodes = self.bound.resumed(state.of("bound"), nodes)
+        self.frontier.replace(nodes)
+        self.leaves, self.nodes = leaves, int(own.numbers["nodes"])
 
     def run(self, pause: Callable[[], bool] = lambda: False) -> Termination | None:
         """Search until the gap is reached, a limit strikes or nothing is open; None when paused before that."""
@@ -80,32 +114,51 @@ class Search:
     def step(self) -> None:
         """One batch: bound it, offer what came up, close what is settled, branch on the rest."""
         ledger, cutoff = self.ledger, self.ledger.cutoff
+        with self._changing:
+            nodes = self._worth(cutoff)
+        if len(nodes) == 0:
+            return
+        against = cutoff if self.bound.reaches else ledger.tolerances.exclusion(ledger.upper)
+        try:
+            explored = self.bound.explore(nodes, against)
+            for labels in explored.clusterings:
+                ledger.offer(labels, "tree")
+            if self.heuristic is not None:
+                self.heuristic(explored, self.nodes + len(nodes), ledger)
+        except BaseException:
+            self._back(nodes)
+            raise
+        if ledger.stop.raised:  # a kernel that was cut short may have said anything
+            self._back(nodes)
+            return
+        ledger.nodes += len(nodes)
+        self.nodes += len(nodes)
+        still = explored.open & (explored.nodes.bound < ledger.cutoff)
+        with self._changing:
+            # What was cut away inside a node was compared with this number, so no more than that is proved of a leaf.
+            self._close(explored.nodes.bound[~still].clip(max=against))
+            self._against = min(self._against, against)
+            self.frontier.push(self.bound.branch(Explored(explored.nodes.take(still), explored.open[still])))
+            self.frontier.settled()
+        ledger.tick()
+
+    def _worth(self, cutoff: float) -> Nodes:
+        """The nodes to explore next, without those that the cutoff has closed."""
         if cutoff < self._pruned:
             self._close(self.frontier.prune(cutoff))
             self._pruned = cutoff
         nodes = self._chosen()
         worth = nodes.bound < cutoff
         self._close(nodes.bound[~worth])
-        nodes = nodes.take(worth)
-        if len(nodes) == 0:
-            return
-        against = cutoff if self.bound.reaches else ledger.tolerances.exclusion(ledger.upper)
-        try:
-            explored = self.bound.explore(nodes, against)
-        except KeyboardInterrupt:
-            self.frontier.push(nodes)  # their bounds stay in the account
-            raise
-        ledger.nodes += len(nodes)
-        self.nodes += len(nodes)
-        for labels in explored.clusterings:
-            ledger.offer(labels, "tree")
-        if self.heuristic is not None:
-            self.heuristic(explored, self.nodes, ledger)
-        still = explored.open & (explored.nodes.bound < ledger.cutoff)
-        # What was cut away inside a node was compared with this number, so no more than that is proved of a leaf.
-        self._close(explored.nodes.bound[~still].clip(max=against))
-        self.frontier.push(self.bound.branch(Explored(explored.nodes.take(still), explored.open[still])))
-        ledger.tick()
+        if not worth.any():
+            self.frontier.settled()
+        return nodes.take(worth)
+
+    def _back(self, nodes: Nodes) -> None:
+        """Nodes that were not explored go back; their bounds stay in the account."""
+        with self._changing:
+            self.frontier.push(nodes)
+            self.frontier.settled()
 
     def _chosen(self) -> Nodes:
         if self.frontier.full:
@@ -132,5 +185,7 @@ def search(
     largest_batch: int = LARGEST_BATCH,
     open_bytes: float = OPEN_BYTES,
 ) -> Termination:
-    """Search to the end."""
-    return Search(bound, ledger, options, heuristic, largest_batch, open_bytes).finish()
+    """Search to the end, from where an earlier run stopped if there was one."""
+    running = Search(bound, ledger, options, heuristic, largest_batch, open_bytes, ledger.resumed)
+    ledger.resumable = running
+    return running.finish()

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from certmix.state import State
+
 if TYPE_CHECKING:
     from certmix.search.bounds.dual import DualBound
     from certmix.search.loop import Search
 
 LEAF = -1
+COLUMNS = ("node", "kind", "component", "index", "at", "first_child")
 MOST_NODES = 1_000_000
 
 
@@ -32,6 +35,10 @@ class NoSplits:
         """Nodes are split; the numbers of their first and of their second children."""
         return nodes, nodes
 
+    def state(self) -> State:
+        """The tree as arrays; nothing when it was not kept."""
+        return State()
+
     def levels(self) -> tuple[np.ndarray, ...]:
         raise ValueError("no tree was kept")
 
@@ -41,7 +48,7 @@ class Splits(NoSplits):
 
     def __init__(self) -> None:
         self._named = self._roots = 0
-        self._batches: list[tuple[np.ndarray, ...]] = []  # nodes, kind, component, index, at, first children
+        self._batches: list[tuple[np.ndarray, ...]] = []  # of COLUMNS
 
     @property
     def count(self) -> int:  # type: ignore[override]
@@ -60,12 +67,29 @@ class Splits(NoSplits):
         self._batches.append((nodes.copy(), *(d.copy() for d in decisions), first))
         return first, first + 1
 
+    def state(self) -> State:
+        if self.count == 0:
+            return State()
+        columns = dict(zip(COLUMNS, self._columns(), strict=True))
+        return State({"named": self._named, "roots": self._roots}, columns)
+
+    @classmethod
+    def resumed(cls, state: State) -> NoSplits:
+        """The tree of a state, to be grown; none when it was not kept."""
+        if not state:
+            return NoSplits()
+        splits = cls()
+        splits._named, splits._roots = state.numbers["named"], state.numbers["roots"]
+        splits._batches = [tuple(state.arrays[name] for name in COLUMNS)]
+        return splits
+
+    def _columns(self) -> list[np.ndarray]:
+        nothing = (np.zeros(0, dtype=np.int64),) * len(COLUMNS)
+        return [np.concatenate(part) for part in zip(*self._batches, nothing, strict=True)]
+
     def levels(self) -> tuple[np.ndarray, ...]:
         """``(kind, component, index, at)`` of every node, level by level, each level from left to right."""
-        nothing = (np.zeros(0, dtype=np.int64),) * 6
-        nodes, *decisions, first = (
-            np.concatenate(part) for part in zip(*self._batches, nothing, strict=True)
-        )
+        nodes, *decisions, first = self._columns()
         place = np.full(self._named, LEAF)  # where the split of a node is
         place[nodes] = np.arange(len(nodes))
         order, level = [], np.arange(self._roots)

@@ -13,7 +13,7 @@ from certmix.search.bounds.interval import MOST_COMPONENTS
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
 from certmix.search.bounds.semidefinite.record import NO_RECORD, Recorder
 from certmix.search.engines import first_incumbent, reduced
-from certmix.search.loop import search
+from certmix.search.loop import Search
 from certmix.search.stopping import stop_reason
 from certmix.search.threads import Threads
 from certmix.status import Termination
@@ -51,5 +51,9 @@ class SemidefiniteEngine:
                 on_root_bound=ledger.raise_bound,
                 recorder=ledger.record or NO_RECORD,
             )
-            reason = search(bound, ledger, options, largest_batch=options.n_threads)
+            running = Search(bound, ledger, options, largest_batch=options.n_threads, state=ledger.resumed)
+            ledger.resumable = running
+            if bound.recorder.full:  # the earlier run kept no record, and half of one is none
+                ledger.record = None
+            reason = running.finish()
         return Outcome(reason, infeasible=reason is Termination.EXHAUSTED and ledger.incumbent is None)

@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from certmix.search.nodes import Nodes
+from certmix.state import State
 
 
 @dataclass(frozen=True)
@@ -55,4 +56,17 @@ class PackingBound(Protocol):
 
     def restored(self, nodes: Nodes) -> Nodes:
         """Nodes as they were before they were packed, but for what only saves time."""
+        ...
+
+
+@runtime_checkable
+class ResumableBound(Protocol):
+    """A bound that knows more of a search than its open nodes say: a record of it, what was proved of the roots."""
+
+    def state(self) -> State:
+        """What is to be stored beside the open nodes."""
+        ...
+
+    def resumed(self, state: State, nodes: Nodes) -> Nodes:
+        """Go on from a state and the stored open nodes; returns these without what did not survive."""
         ...

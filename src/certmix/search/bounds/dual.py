@@ -21,6 +21,7 @@ from certmix.search.bounds.multipliers import features, starting
 from certmix.search.bounds.pricer import Pricer, PricingClass
 from certmix.search.nodes import Nodes
 from certmix.search.threads import Threads
+from certmix.state import State
 
 ROOT_ITERATIONS = 400
 NODE_ITERATIONS = 40
@@ -89,14 +90,28 @@ class DualBound:
         self.phi, self.start = features(instance, labels, seed) if phi is None else (phi, starting(phi))
         self.partition = [instance.contract(labels) == k for k in range(instance.n_components)]
         self.radius = 1.0  # of the trust region, at first
+        self.first = np.zeros(
+            instance.n_groups
+        )  # multipliers that the root starts from; zeros stand for none
         work = instance.n_groups * max(1, instance.n_features)
         self.pricing_nodes = int(min(max(200, PRICING_WORK / work), MOST_PRICING_NODES))
 
     def root(self) -> Nodes:
         nodes = self.interval.root()
-        fields = dict(nodes.fields)
-        fields["multipliers"] = np.zeros((len(nodes), self.instance.n_groups))
-        return Nodes(fields)
+        return Nodes({**nodes.fields, "multipliers": np.repeat(self.first[None], len(nodes), axis=0)})
+
+    def state(self) -> State:
+        """The best multipliers of the root: a start for the root of a later run, which proves their bound anew."""
+        ascent = self.root_ascent
+        return State(arrays={"root": self.first if ascent is None else ascent.best_t.copy()})
+
+    def resumed(self, state: State, nodes: Nodes) -> Nodes:
+        self.begin_from(state)
+        return nodes
+
+    def begin_from(self, state: State) -> None:
+        """Begin the root with the multipliers of a state."""
+        self.first = state.arrays.get("root", self.first)
 
     def packed(self, nodes: Nodes) -> Nodes:
         return self.interval.packed(nodes)

@@ -13,8 +13,9 @@ from certmix.presolve.instance import Instance
 from certmix.search.bounds.base import Explored
 from certmix.search.bounds.leaves import exact_value
 from certmix.search.nodes import Nodes
-from certmix.search.record import NoSplits
+from certmix.search.record import NoSplits, Splits
 from certmix.search.threads import Threads
+from certmix.state import State
 
 SPLIT_FIELDS = ("kind", "which", "index", "at", "centre")
 MOST_COMPONENTS = 62  # candidate sets are bits of a 64-bit number
@@ -94,6 +95,13 @@ class IntervalBound:
         for i, bits in enumerate(nodes["left"]):
             left[i] = np.flatnonzero(np.unpackbits(bits, count=N)).astype(np.int32)
         return Nodes({**nodes.fields, "left": left, **self._no_split(count)})
+
+    def state(self) -> State:
+        return self.splits.state()
+
+    def resumed(self, state: State, nodes: Nodes) -> Nodes:
+        self.splits = Splits.resumed(state) if isinstance(self.splits, Splits) else self.splits
+        return nodes
 
     def _no_split(self, count: int) -> dict[str, np.ndarray]:
         """Fields that exploring a node fills."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from certmix.kernels.line import (
@@ -53,7 +56,7 @@ class LineBound:
     Exploring it finds the shortest path over the cells and drops those on no path below the cutoff; branching splits
     the cells, or the node where it has become too large. There is one root for every number of components in use.
 
-    ``Nodes`` carry the ladder as an object, the cuts behind the potential and their cost.
+    ``Nodes`` carry the ladder as an object (bytes while they wait), the cuts behind the potential and their cost.
     """
 
     reaches = True
@@ -123,6 +126,13 @@ class LineBound:
                 "ladder": ladders,
             }
         )
+
+    def packed(self, nodes: Nodes) -> Nodes:
+        """With ladders as bytes."""
+        return Nodes({**nodes.fields, "ladder": _each(_as_bytes, nodes["ladder"])})
+
+    def restored(self, nodes: Nodes) -> Nodes:
+        return Nodes({**nodes.fields, "ladder": _each(_from_bytes, nodes["ladder"])})
 
     def start(self) -> np.ndarray:
         """A clustering to begin with: equal intervals, improved."""
@@ -225,6 +235,28 @@ class LineBound:
                 fields["cost"][i] = np.inf  # each part takes its potential from a clustering of its own
         fields["depth"] += 1
         return Nodes(fields)
+
+
+def _each(function: Callable[[Any], Any], things: np.ndarray) -> np.ndarray:
+    done = np.empty(len(things), dtype=object)
+    for i, thing in enumerate(things):
+        done[i] = function(thing)
+    return done
+
+
+def _as_bytes(ladder: Ladder) -> bytes:
+    """The number of cells, and all arrays one after another."""
+    low, high, rung, first, last = ladder
+    return np.concatenate([[len(low)], low, high, first, last, rung]).astype(np.int64).tobytes()
+
+
+def _from_bytes(content: bytes) -> Ladder:
+    numbers = np.frombuffer(content, dtype=np.int64)
+    count = int(numbers[0])
+    low, high, first, last, rung = (
+        part.copy() for part in np.split(numbers[1:], count * np.arange(1, 5))
+    )  # kernels take arrays that can be written to
+    return Ladder(low, high, rung, first, last)
 
 
 def _alive(ladder: Ladder) -> np.ndarray:

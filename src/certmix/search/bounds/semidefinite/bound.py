@@ -23,6 +23,7 @@ from certmix.search.bounds.semidefinite.visit import NodeVisit, Surroundings, Vi
 from certmix.search.bounds.semidefinite.warm import Multipliers, Warm, WarmStore, soft_minimum
 from certmix.search.nodes import Nodes
 from certmix.search.threads import Threads
+from certmix.state import State
 
 SPLIT_FROM = 250  # groups: with fewer, all sizes stay in one root
 
@@ -161,6 +162,15 @@ class SemidefiniteBound:
                 start = Multipliers(nodes["T"][i], float(nodes["sigma"][i]))
             fields["warm"][i] = start
         return Nodes(fields)
+
+    def state(self) -> State:
+        return State.joined(own=State({"roots": len(self._proved)}), record=self.recorder.state())
+
+    def resumed(self, state: State, nodes: Nodes) -> Nodes:
+        """Without the matrices that nodes started from, and without what was told of single roots."""
+        self._proved = np.full(state.of("own").numbers["roots"], -np.inf)
+        self.recorder.go_on(state.of("record"), nodes["record"])
+        return Nodes({**nodes.fields, "warm": np.full(len(nodes), -1, dtype=nodes["warm"].dtype)})
 
     def explore(self, nodes: Nodes, cutoff: float) -> Explored:
         memory.give_back()  # the matrices of earlier nodes

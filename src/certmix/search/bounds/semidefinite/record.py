@@ -8,9 +8,10 @@ numbers that the search saw, and the search is the same when nobody wants the fi
 
 from __future__ import annotations
 
+import itertools
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from certmix.search.bounds.semidefinite.admm import Method
 from certmix.search.bounds.semidefinite.contraction import Contraction
 from certmix.search.bounds.semidefinite.cuts import Cuts
 from certmix.search.bounds.semidefinite.pools import SizeBlock
+from certmix.state import State
 
 if TYPE_CHECKING:
     from certmix.search.bounds.semidefinite.safe import Proof
@@ -29,6 +31,8 @@ MOST_BYTES = 200 * 2**20  # of one record
 MARGIN = 1e-9  # relative: what a checker may lose by rounding in other ways
 GAP_SHARE = 0.1  # share of the gap that the rounding of N may cost at worst; it costs far less
 LARGEST_MULTIPLE = 2.0**30  # of the grain
+KINDS = ("name", "semidefinite")  # of steps
+DECISIONS = ("parent", "group", "component", "inside", "size", "closed")  # of a node, as they are stored
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,7 @@ class Step:
     packed: bytes = b""
     wide: bool = False  # whether N takes four bytes, not two
     bound: float = -math.inf
+    number: int = field(default_factory=itertools.count().__next__, compare=False)
 
     @property
     def size(self) -> int:
@@ -96,6 +101,17 @@ class Step:
     def slack(self) -> np.ndarray:
         """N over its grain: the upper triangles of all blocks, one after another."""
         return np.frombuffer(zlib.decompress(self.packed), dtype=np.int32 if self.wide else np.int16)
+
+    def stored(self) -> dict[str, np.ndarray]:
+        """Everything as arrays."""
+        about = np.array([KINDS.index(self.kind), self.wide, self.bound])
+        return {**self.arrays, "packed": np.frombuffer(self.packed, dtype=np.uint8), "about": about}
+
+    @classmethod
+    def read(cls, stored: Mapping[str, np.ndarray]) -> Step:
+        kind, wide, bound = stored["about"].tolist()
+        arrays = {name: a for name, a in stored.items() if name not in ("packed", "about")}
+        return cls(KINDS[int(kind)], arrays, stored["packed"].tobytes(), bool(wide), bound)
 
 
 @dataclass
@@ -110,6 +126,7 @@ class RecordedNode:
     empty: tuple[int, ...] = ()  # components without samples: of a root
     steps: list[Step] = field(default_factory=list)
     best: Step | None = None  # the proof of the node's bound while it is open
+    given: Step | None = None  # the same before it was visited
     closed: bool = False
 
 
@@ -129,7 +146,8 @@ class Recorder:
 
     def add(self, parent: int, group: int, component: int, inside: bool) -> int:
         """A new node; returns its number."""
-        self.entries.append(RecordedNode(parent, group, component, inside, best=self.entries[parent].best))
+        best, self.entries[parent].given = self.entries[parent].best, None
+        self.entries.append(RecordedNode(parent, group, component, inside, best=best, given=best))
         return len(self.entries) - 1
 
     def add_size(self, parent: int, component: int, size: int, inside: bool) -> int:
@@ -153,7 +171,47 @@ class Recorder:
 
     def settled(self, node: int) -> None:
         """A visit has closed the node: its steps, or the constraints, settle it."""
-        self.entries[node].closed, self.entries[node].best = True, None
+        entry = self.entries[node]
+        entry.closed, entry.best, entry.given = True, None, None
+
+    def state(self) -> State:
+        """The tree and its steps; nothing when they were dropped. Visits may go on meanwhile."""
+        if self.full or not self.entries:
+            return State()
+        entries = list(self.entries)
+        steps = [tuple(entry.steps) for entry in entries]
+        bests, givens = ([getattr(e, name) for e in entries] for name in ("best", "given"))
+        used = {s.number: s for s in itertools.chain(*steps, bests, givens) if s is not None}
+        arrays = {name: np.array([getattr(e, name) for e in entries]) for name in DECISIONS}
+        arrays["steps"] = np.array([s.number for own in steps for s in own], dtype=np.int64)
+        arrays["step_count"] = np.array([len(own) for own in steps])
+        arrays["best"], arrays["given"] = (
+            np.array([-1 if s is None else s.number for s in of]) for of in (bests, givens)
+        )
+        empty = {str(i): list(e.empty) for i, e in enumerate(entries) if e.empty}
+        return State({"empty": empty}, arrays, {str(number): s.stored() for number, s in used.items()})
+
+    def go_on(self, state: State, open_nodes: np.ndarray) -> None:
+        """Take a state up, with these nodes open: what was written down of a visit that did not end is forgotten."""
+        self.full = not state
+        if self.full:
+            return
+        step: dict[int, Step | None] = {int(name): Step.read(stored) for name, stored in state.kept.items()}
+        step[-1] = None
+        a = state.arrays
+        ends = np.cumsum(a["step_count"])
+        self.entries = []
+        for i, decisions in enumerate(zip(*(a[name].tolist() for name in DECISIONS), strict=True)):
+            entry = RecordedNode(**dict(zip(DECISIONS, decisions, strict=True)))
+            entry.empty = tuple(state.numbers["empty"].get(str(i), ()))
+            entry.best, entry.given = step[int(a["best"][i])], step[int(a["given"][i])]
+            own = a["steps"][ends[i] - a["step_count"][i] : ends[i]]
+            entry.steps = [s for s in (step[n] for n in own.tolist()) if s is not None]
+            self.entries.append(entry)
+        for node in open_nodes.tolist():
+            entry = self.entries[node]
+            entry.steps, entry.best, entry.closed = [], entry.given, False
+        self._recount()
 
     def count(self, size: int) -> None:
         with self._lock:
@@ -163,7 +221,7 @@ class Recorder:
                 if self.bytes > self.most_bytes:
                     self.full = True
                     for entry in self.entries:
-                        entry.steps, entry.best = [], None
+                        entry.steps, entry.best, entry.given = [], None, None
 
     def _recount(self) -> None:
         """The bytes that are really in use; the proofs of bounds of inner nodes are not."""
@@ -171,7 +229,7 @@ class Recorder:
             if entry.parent >= 0:
                 self.entries[entry.parent].best = None
         steps = [step for entry in self.entries for step in entry.steps]
-        bounds = {id(entry.best): entry.best for entry in self.entries if entry.best is not None}
+        bounds = {id(b): b for e in self.entries for b in (e.best, e.given) if b is not None}
         self.bytes = sum(step.size for step in [*steps, *bounds.values()])
 
 
@@ -263,6 +321,9 @@ class NoRecord(Recorder):
         return SILENT_NOTE
 
     def settled(self, node: int) -> None:
+        return
+
+    def go_on(self, state: State, open_nodes: np.ndarray) -> None:
         return
 
 
