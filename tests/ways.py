@@ -223,6 +223,8 @@ def _engine(name: str, often: float, *, limited: float = 0.15) -> Way:
         given = {"start": draw.start(), "node_limit": draw.few_nodes(limited)}
         if name == "bnb":
             given["branching"] = draw.branching()
+        if name == "parts":
+            given["part_size"] = int(draw.rng.integers(1, 7))
         return by_engine(draw.problem, name, draw.options(**given))
 
     return Way(name, often, run, lambda problem, _: why_not(engine(name), problem) is None)
@@ -407,6 +409,7 @@ WAYS = (
     Way("certificate", 0.5, _certificate, _always),
     Way("resumed", 0.1, _resumed, _always),
     Way("resumed loop", 0.2, _resumed_loop, _always),
+    _engine("parts", 0.2),
 )
 NAMES = tuple(way.name for way in WAYS)
 

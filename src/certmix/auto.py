@@ -13,8 +13,8 @@ from certmix.problem import Problem
 MOST_DIMENSIONS = 4
 
 
-def choose(problem: Problem, options: Options) -> tuple[str, str]:
-    """The engine for a problem and the reason.
+def choose(problem: Problem, options: Options, *, partition: bool = True) -> tuple[str, str]:
+    """The engine for a problem and the reason; without ``partition``, not ``parts``.
 
     - A handful of samples: ``enumerate``.
     - One dimension and nothing that ties samples together: ``dynamic`` (exact).

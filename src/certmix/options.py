@@ -126,6 +126,16 @@ class Options:
             metavar="DIR",
         ),
     ] = None
+    part_size: Annotated[
+        int | None,
+        Option(
+            "Samples in a part of the engine parts. Default: by dimension and time.",
+            metavar="N",
+            least=1,
+            noun="the size of a part",
+            engines=("parts",),
+        ),
+    ] = None
     branching: Annotated[
         str | None,
         Option(

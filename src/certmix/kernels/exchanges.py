@@ -1,0 +1,123 @@
+"""Exchanges of two groups of one cluster between two parts, so that every part resembles the whole.
+
+A part is described by sums over its groups: for every cluster the weight and the moments of its members (*hard*), and
+for every component the same with every group counted by its probability to be there (*soft*). Exchanges bring the sums
+of two parts nearer to each other; visited in random pairs, all of them come to lie near their average.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from certmix.kernels.compiled import njit
+
+ROUNDS = 4  # over the members of two parts, before others have their turn
+GAIN = 1e-9  # an exchange that gains less, in nats, is not made
+
+
+@njit(nogil=True)
+def exchange(points, system, posterior, weight, hard, soft, scale, members, start, sums, pairs, stop):
+    """Exchange groups between the two parts of every pair as long as that brings their sums together.
+
+    Parameters
+    ----------
+    points : (C, N, d); system : (K,), coordinates of every component; posterior : (N, K); weight : (N,)
+    hard, soft : (K, d), centres from which moments are measured
+    scale : (K,), what the square of a difference costs, in nats
+    members : groups sorted by part and cluster; start : (T, K + 1), where those of a part and cluster begin
+    sums : (T, 2, K, d + 1), moments and weight of every part, hard and soft; kept up to date
+    pairs : (P, 2), parts; stop : (1,) byte, ends the work when it is set
+
+    Returns
+    -------
+    int
+        How many exchanges were made.
+    """
+    K, d = hard.shape
+    before, apart = np.empty((2, K, d + 1)), np.empty((2, K, d + 1))
+    made = 0
+    for p in range(pairs.shape[0]):
+        if stop[0]:
+            break
+        s, t = pairs[p, 0], pairs[p, 1]
+        for h in range(2):
+            for k in range(K):
+                for j in range(d + 1):
+                    before[h, k, j] = apart[h, k, j] = sums[s, h, k, j] - sums[t, h, k, j]
+        for _ in range(ROUNDS):
+            last = made
+            for k in range(K):
+                for i in range(start[t, k], start[t, k + 1]):
+                    a, b = -1, members[i]
+                    best = -GAIN
+                    for j in range(start[s, k], start[s, k + 1]):
+                        found = change(
+                            points, system, posterior, weight, hard, soft, scale, apart, k, members[j], b
+                        )
+                        if found < best:
+                            best, a = found, j
+                    if a >= 0:
+                        members[i], members[a] = members[a], b
+                        add(points, system, posterior, weight, hard, soft, apart, k, members[i], -2.0)
+                        add(points, system, posterior, weight, hard, soft, apart, k, b, 2.0)
+                        made += 1
+            if made == last:
+                break
+        for h in range(2):
+            for k in range(K):
+                for j in range(d + 1):
+                    half = 0.5 * (apart[h, k, j] - before[h, k, j])
+                    sums[s, h, k, j] += half
+                    sums[t, h, k, j] -= half
+    return made
+
+
+@njit(nogil=True)
+def change(points, system, posterior, weight, hard, soft, scale, apart, k, a, b):
+    """What is gained (negative) when a of the first part and b of the second, both of cluster k, change places.
+
+    ``apart`` is the sums of the first part minus those of the second: with a difference D and a step s of the sums the
+    squares of both change by ``2 (|s|^2 - D s)``.
+    """
+    K, d = hard.shape
+    own = system[k]
+    v, w = weight[a], weight[b]
+    total = (v - w) * (v - w - apart[0, k, d])
+    for j in range(d):
+        step = v * (points[own, a, j] - hard[k, j]) - w * (points[own, b, j] - hard[k, j])
+        total += step * (step - apart[0, k, j])
+    total *= scale[k]
+    for c in range(K):
+        r, q = v * posterior[a, c], w * posterior[b, c]
+        if r == 0.0 and q == 0.0:
+            continue
+        own = system[c]
+        part = (r - q) * (r - q - apart[1, c, d])
+        for j in range(d):
+            step = r * (points[own, a, j] - soft[c, j]) - q * (points[own, b, j] - soft[c, j])
+            part += step * (step - apart[1, c, j])
+        total += scale[c] * part
+    return 2.0 * total
+
+
+@njit(nogil=True)
+def add(points, system, posterior, weight, hard, soft, sums, k, g, times):
+    """Add a group of cluster k to the sums of a part, so many times."""
+    K, d = hard.shape
+    v = times * weight[g]
+    sums[0, k, d] += v
+    for j in range(d):
+        sums[0, k, j] += v * (points[system[k], g, j] - hard[k, j])
+    for c in range(K):
+        r = v * posterior[g, c]
+        if r != 0.0:
+            sums[1, c, d] += r
+            for j in range(d):
+                sums[1, c, j] += r * (points[system[c], g, j] - soft[c, j])
+
+
+@njit(nogil=True)
+def tally(points, system, posterior, weight, label, hard, soft, part, sums):
+    """Add every group to the sums of its part."""
+    for g in range(part.shape[0]):
+        add(points, system, posterior, weight, hard, soft, sums[part[g]], label[g], g, 1.0)

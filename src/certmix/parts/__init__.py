@@ -1,0 +1,1 @@
+"""Many samples: a partition, a bound for every part, and their sum."""

@@ -1,0 +1,78 @@
+"""What is known of every part, and what follows for the whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from certmix.ledger import Progress
+from certmix.observers.base import Silent
+
+
+def summed(bounds: Iterable[float]) -> float:
+    """The sum of lower bounds, rounded down."""
+    found = list(bounds)
+    return math.inf if math.inf in found else math.nextafter(math.fsum(found), -math.inf)
+
+
+@dataclass(eq=False)
+class Part(Silent):
+    """One part. As an observer of a run on it, it hears of better bounds while that goes on.
+
+    Attributes
+    ----------
+    groups : of the whole instance
+    samples : the same as samples, ascending
+    share : the incumbent's objective, restricted to the part, with the best parameters for it
+    bound : the best lower bound
+    value : the best objective of a clustering of the part; at most its share
+    tries : how often it was worked on
+    """
+
+    groups: np.ndarray
+    samples: np.ndarray
+    share: float
+    bound: float
+    value: float
+    tries: int = 0
+
+    def progressed(self, progress: Progress) -> None:
+        self.bound = max(self.bound, progress.bound)
+
+    @property
+    def inner(self) -> float:
+        """What more work on this part may gain."""
+        return max(0.0, self.value - self.bound)
+
+    @property
+    def below(self) -> float:
+        """What the part does better alone than in the whole: work on this part does not gain it back."""
+        return max(0.0, self.share - self.value)
+
+
+@dataclass
+class Account:
+    """The parts of a partition."""
+
+    parts: list[Part]
+
+    @property
+    def bound(self) -> float:
+        return summed(part.bound for part in self.parts)
+
+    def gaps(self, upper: float) -> tuple[float, float]:
+        """The gap that the partition leaves, as far as it is known, and the one inside of the parts."""
+        partition = upper - math.fsum(part.value for part in self.parts)
+        return partition, math.fsum(part.inner for part in self.parts)
+
+    def words(self, upper: float) -> str:
+        """How things stand, for the log."""
+        tried = sum(part.tries > 0 for part in self.parts)
+        text = f"{tried} of {len(self.parts)} parts"
+        if math.isfinite(upper):
+            partition, inner = (gap / max(1.0, abs(upper)) for gap in self.gaps(upper))
+            text += f", gap {partition:.1e} of the partition + {inner:.1e} of the parts"
+        return text

@@ -1,0 +1,54 @@
+"""The engine for many samples: a partition of them, a bound for every part, and their sum."""
+
+from __future__ import annotations
+
+import math
+
+from threadpoolctl import threadpool_limits
+
+from certmix.auto import choose
+from certmix.engines import Outcome, engine
+from certmix.ledger import Ledger
+from certmix.options import Options
+from certmix.parts.run import PartsRun
+from certmix.parts.schedule import first_size
+from certmix.problem import Problem
+from certmix.problem.features import EVERY_FEATURE
+from certmix.problem.restriction import partition_refusal
+from certmix.search.bounds.interval import MOST_COMPONENTS
+from certmix.search.engines import first_incumbent, reduced
+
+
+class PartsEngine:
+    """Bounds of the parts of a partition, which add up to one on the whole; for many samples in any dimension."""
+
+    name = "parts"
+    certified = True
+    honours = EVERY_FEATURE
+
+    def refusal(self, problem: Problem) -> str | None:
+        if problem.n_components > MOST_COMPONENTS:
+            return f"it takes at most {MOST_COMPONENTS} components"
+        return partition_refusal(problem)
+
+    def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
+        instance = reduced(problem, ledger)
+        size = options.part_size or first_size(instance)
+        if instance.n_groups <= size:
+            return _whole(problem, ledger, options)
+        first_incumbent(instance, ledger, options)
+        # Parts run side by side; threads inside the linear algebra would only get in each other's way.
+        with threadpool_limits(1):
+            reason = PartsRun(instance, ledger, options, size).run()
+        if reason is None:
+            return _whole(problem, ledger, options)
+        return Outcome(reason, infeasible=ledger.bound == math.inf and ledger.incumbent is None)
+
+
+def _whole(problem: Problem, ledger: Ledger, options: Options) -> Outcome:
+    """One part would be everything: then there are no parts."""
+    name, reason = choose(problem, options, partition=False)
+    found = engine(name)
+    found = found if found.certified else engine("dual")
+    ledger.message(f"all samples fit into one part: engine {found.name}, because {reason}")
+    return found.run(problem, ledger, options)

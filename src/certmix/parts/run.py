@@ -1,0 +1,138 @@
+"""One run by parts: it partitions, works on the parts round by round, and keeps the ledger's bound up to date."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from certmix.ledger import Ledger
+from certmix.options import Options
+from certmix.parts.account import Account, Part, summed
+from certmix.parts.partition import Imitation
+from certmix.parts.schedule import Job, next_jobs
+from certmix.parts.task import PartAnswer, solve_part
+from certmix.parts.workers import side_by_side
+from certmix.presolve.first_bound import first_bound
+from certmix.presolve.instance import Instance, reduce
+from certmix.problem import Point
+from certmix.problem.restriction import Restriction
+from certmix.search.stopping import stop_reason
+from certmix.status import Termination
+from certmix.stopping import Stop
+
+
+class PartsRun:
+    """The state of one run.
+
+    Parameters
+    ----------
+    size : groups in a part, at first
+    """
+
+    def __init__(self, instance: Instance, ledger: Ledger, options: Options, size: int) -> None:
+        self.instance, self.ledger, self.options = instance, ledger, options
+        self.restriction = Restriction(instance.problem)
+        order = np.argsort(instance.groups.of, kind="stable")
+        self._samples = np.split(order, np.cumsum(instance.weight)[:-1]) if self._merged_groups else None
+        ledger.phase = "partition"
+        count = -(-instance.n_groups // size)
+        pieces = Imitation(instance, self._point()).parts(np.arange(instance.n_groups), count, options.seed)
+        self.account = Account([])
+        self.account.parts += self._prepared(pieces)
+
+    def run(self) -> Termination | None:
+        """Work until the gap is reached or a limit strikes; None when only the whole problem is left to work on."""
+        ledger, options = self.ledger, self.options
+        while not self._over():
+            jobs = next_jobs(
+                self.account, ledger.upper, ledger.tolerances, options, ledger.seconds, ledger.nodes
+            )
+            if jobs:
+                self._solve(jobs)
+            elif len(self.account.parts) > 2:
+                self._merge()
+            else:
+                return None
+        return stop_reason(ledger, options)
+
+    # -- work on parts ---------------------------------------------------------------------------------------
+    def _solve(self, jobs: list[Job]) -> None:
+        for number, answer in side_by_side(map(self._task, jobs), self.options.n_threads, self._over):
+            part = jobs[number].part
+            part.tries += 1
+            part.bound, part.value = max(part.bound, answer.bound), min(part.value, answer.value)
+            self.ledger.nodes += answer.nodes
+            self._tell()
+
+    def _task(self, job: Job) -> Callable[[Stop], PartAnswer]:
+        def work(stop: Stop) -> PartAnswer:
+            return solve_part(
+                self.restriction.part(job.part.samples),
+                self._labels(job.part.samples),
+                job.gap,
+                seconds=job.seconds,
+                node_limit=job.nodes,
+                seed=self.options.seed,
+                observers=(job.part,),
+                stop=stop,
+            )
+
+        return work
+
+    def _over(self) -> bool:
+        """Whether to stop; asked all the time, so the ledger hears here of what parts have proved meanwhile."""
+        self._tell()
+        return stop_reason(self.ledger, self.options) is not None
+
+    def _tell(self) -> None:
+        # Every part's bound is the word of its own ledger, which takes none once its own flag is up.
+        self.ledger.raise_bound(self.account.bound, whole=True)
+        self.ledger.open_nodes = sum(part.tries == 0 for part in self.account.parts)
+        self.ledger.phase = self.account.words(self.ledger.upper)
+
+    # -- partitions ------------------------------------------------------------------------------------------
+    def _prepared(self, pieces: Iterable[np.ndarray]) -> Iterable[Part]:
+        """Parts of groups, with what the incumbent costs there and a bound that takes no search."""
+        for groups in pieces:
+            samples = (
+                groups
+                if self._samples is None
+                else np.sort(np.concatenate([self._samples[g] for g in groups]))
+            )
+            part = self.restriction.part(samples)
+            labels = self._labels(samples)
+            share = math.inf if labels is None else float(part.objective.best(labels).value)
+            yield Part(groups, samples, share, first_bound(reduce(part)), share)
+
+    def _merge(self) -> None:
+        """Put the parts with the largest gaps together, two by two: larger parts leave less between them."""
+        parts = sorted(self.account.parts, key=lambda part: part.bound - part.share)
+        many = max(2, len(parts) // 4 * 2)
+        chosen, rest = parts[:many], parts[many:]
+        pairs = list(zip(chosen[::2], chosen[1::2], strict=True))
+        merged = list(self._prepared(np.sort(np.concatenate([a.groups, b.groups])) for a, b in pairs))
+        for part, (a, b) in zip(merged, pairs, strict=True):
+            part.bound = max(part.bound, summed([a.bound, b.bound]))
+        self.account = Account(merged + rest)
+
+    # -- the incumbent ---------------------------------------------------------------------------------------
+    def _point(self) -> Point:
+        """The incumbent, or any clustering, to make parts alike."""
+        found = self.ledger.incumbent
+        if found is not None:
+            return found
+        labels = np.arange(self.instance.n_groups) % self.instance.n_components
+        objective = self.instance.problem.objective
+        means = objective.best_means(self.instance.expand(labels))
+        K = self.instance.n_components
+        return Point(self.instance.expand(labels), means, np.full(K, 1.0 / K), math.inf)
+
+    def _labels(self, samples: np.ndarray) -> np.ndarray | None:
+        found = self.ledger.incumbent
+        return None if found is None else found.labels[samples]
+
+    @property
+    def _merged_groups(self) -> bool:
+        return self.instance.n_groups < self.instance.n_samples

@@ -1,0 +1,80 @@
+"""What is worked on next, and for how long: time goes where the gap is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from certmix.auto import MOST_DIMENSIONS
+from certmix.options import Options
+from certmix.parts.account import Account, Part
+from certmix.presolve.instance import Instance
+from certmix.status import Tolerances
+
+FEW_DIMENSIONS_SIZE = 2000
+MANY_DIMENSIONS_SIZE = 500
+COARSE = 1e-4  # relative gap of parts at first, unless less will do
+HOPE = 0.5  # share of what the partition leaves of the gap that parts take at first
+FINER = 8.0  # by so much gaps become smaller where the inside of the parts is what is left
+FIRST_NODES = 200  # of a part when it is first tried
+MORE_NODES = 8  # times as many when it is tried again
+PATIENCE = 4.0  # a part may take so many times its share of the time that is left
+
+
+def first_size(instance: Instance) -> int:
+    """How many groups a part has at first."""
+    return FEW_DIMENSIONS_SIZE if instance.n_features <= MOST_DIMENSIONS else MANY_DIMENSIONS_SIZE
+
+
+@dataclass(frozen=True)
+class Job:
+    """One part, and what is asked of it."""
+
+    part: Part
+    gap: float
+    seconds: float
+    nodes: int
+
+
+def next_jobs(
+    account: Account, upper: float, tolerances: Tolerances, options: Options, seconds: float, nodes: int
+) -> list[Job]:
+    """The parts to work on now, those with the largest gaps first; none when that would not help.
+
+    ``seconds`` and ``nodes`` were used until now.
+    """
+    gaps = _wanted(account, upper, tolerances)
+    chosen = sorted(gaps, key=lambda part: -part.inner)
+    if not chosen:
+        return []
+    left = options.time_left(seconds)
+    each = PATIENCE * left * options.n_threads / len(chosen)
+    budget = math.inf if options.node_limit is None else max(1, (options.node_limit - nodes) // len(chosen))
+    return [
+        Job(
+            part,
+            gaps[part],
+            min(left, each),
+            int(min(budget, FIRST_NODES * MORE_NODES ** min(part.tries, 8))),
+        )
+        for part in chosen
+    ]
+
+
+def _wanted(account: Account, upper: float, tolerances: Tolerances) -> dict[Part, float]:
+    """The parts that have to be worked on, and the gap that is asked of each."""
+    parts = account.parts
+    fresh = {part: max(COARSE * max(1.0, abs(part.value)), 0.0) for part in parts if part.tries == 0}
+    if not math.isfinite(upper):
+        return fresh
+    partition, inner = account.gaps(upper)
+    room = tolerances.allowed(upper) - partition
+    total = math.fsum(abs(part.share) for part in parts) or 1.0
+    if fresh:
+        return {part: max(gap, HOPE * room * abs(part.share) / total) for part, gap in fresh.items()}
+    if room > 0.0:  # the parts alone can close the gap
+        wanted = {part: 0.9 * room * abs(part.share) / total for part in parts}
+        return {part: gap for part, gap in wanted.items() if part.inner > 1.01 * gap}
+    if inner < partition:
+        return {}
+    return {part: part.inner / FINER for part in parts if part.inner > inner / len(parts)}

@@ -1,0 +1,111 @@
+"""The unit of work: one part, bounded until its gap is small enough. A pure function, for threads or other machines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from certmix.auto import choose
+from certmix.engines import Engine, engine
+from certmix.errors import InfeasibleError
+from certmix.ledger import Ledger, Observer
+from certmix.options import Options
+from certmix.problem import Problem
+from certmix.status import Termination, Tolerances
+from certmix.stopping import Abandoned, Stop, attend
+
+
+@dataclass(frozen=True)
+class PartAnswer:
+    """What is known of a part after some work on it.
+
+    Attributes
+    ----------
+    bound : what the objective of every clustering of the part is at least; infinite when it has none
+    value : the objective of the best clustering known
+    labels, means : that clustering, and where its clusters are; None when none is known
+    seconds, nodes : what the work took
+    why : why it ended
+    """
+
+    bound: float
+    value: float
+    labels: np.ndarray | None
+    means: np.ndarray | None
+    seconds: float
+    nodes: int
+    why: Termination
+
+
+def solve_part(
+    part: Problem,
+    labels: np.ndarray | None,
+    gap: float,
+    *,
+    seconds: float = math.inf,
+    node_limit: int | None = None,
+    seed: int = 0,
+    observers: Sequence[Observer] = (),
+    stop: Stop | None = None,
+) -> PartAnswer:
+    """Bound a part by the engine that ``auto`` would take for it, in one thread.
+
+    Parameters
+    ----------
+    part : a problem of :class:`certmix.problem.restriction.Restriction`
+    labels : a clustering to start from, if any
+    gap : in nats, good enough
+    observers : hear of every better bound at once
+    stop : a flag by which whoever started this can end it; what was proved until then counts
+    """
+    stop = stop or Stop()
+    stop.end = min(stop.end, Stop(seconds).end)
+    ledger = Ledger(part, Tolerances(0.0, gap), observers, stop)
+    options = Options(
+        gap=0.0,
+        absolute_gap=gap,
+        time_limit=max(0.0, seconds) if math.isfinite(seconds) else None,
+        node_limit=node_limit,
+        threads=1,
+        seed=seed,
+        restarts=1,
+    )
+    runner = _engine_for(part, options)
+
+    def run() -> Termination:
+        if labels is not None:
+            ledger.offer(labels, "start")
+        outcome = runner.run(part, ledger, options)
+        if outcome.infeasible:
+            ledger.raise_bound(math.inf)
+        return outcome.termination
+
+    try:
+        why = attend(run, stop, seconds)
+    except InfeasibleError:
+        ledger.raise_bound(math.inf)
+        why = Termination.EXHAUSTED
+    except Abandoned:
+        ledger.seal()
+        why = stop.reason or Termination.INTERRUPTED
+    except MemoryError:
+        why = Termination.MEMORY
+    found = ledger.incumbent
+    return PartAnswer(
+        ledger.bound,
+        ledger.upper,
+        None if found is None else found.labels,
+        None if found is None else found.means,
+        ledger.seconds,
+        ledger.nodes,
+        why,
+    )
+
+
+def _engine_for(part: Problem, options: Options) -> Engine:
+    """What ``auto`` takes, or ``dual`` where that would prove nothing."""
+    found = engine(choose(part, options, partition=False)[0])
+    return found if found.certified else engine("dual")

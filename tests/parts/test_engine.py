@@ -1,0 +1,96 @@
+"""The engine by parts: sound with every option, repeatable, stopped in time."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+from certmix import Problem, solve
+from certmix.engines import engine, why_not
+from certmix.errors import UnsupportedError
+from certmix.options import Options
+from certmix.problem import CannotLink, JeffreysPrior, MustLink
+from certmix.status import Termination
+from random_instances import random_problem
+from soundness import by_engine, find_truth, violations
+
+
+def clusters(n: int, d: int, K: int, seed: int = 0, apart: float = 4.0, **settings: object) -> Problem:
+    rng = np.random.default_rng([seed, 90])
+    data = rng.normal(size=(n, d))
+    data[:, 0] += apart * rng.integers(K, size=n)
+    return Problem(data, K, **{"variance": 1.0, **settings})
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_the_sum_is_never_above_the_optimum(block: int) -> None:
+    """Random problems with every option, cut into parts of one to six groups: no claim contradicts enumeration."""
+    rng = np.random.default_rng([block, 91])
+    taken = 0
+    for _ in range(25):
+        problem = random_problem(rng, max_samples=9)
+        if why_not(engine("parts"), problem) is not None:
+            continue
+        taken += 1
+        options = Options(
+            part_size=int(rng.integers(1, 7)), gap=float(rng.choice([1e-6, 1e-2])), node_limit=60, seed=block
+        )
+        truth = find_truth(problem)
+        found = list(violations(problem, truth, by_engine(problem, "parts", options)))
+        assert not found, found
+    assert taken > 10
+
+
+def test_the_same_seed_gives_the_same_answer() -> None:
+    """With a node limit instead of a clock, and whatever the number of threads."""
+    problem = clusters(120, 2, 3, apart=2.5)
+    runs = [
+        solve(problem, "parts", part_size=30, node_limit=150, seed=3, threads=threads, verify=False)
+        for threads in (1, 1, 2)
+    ]
+    assert len({run.lower_bound for run in runs}) == 1
+    assert len({run.objective for run in runs}) == 1
+
+
+def test_parts_prove_more_than_the_first_bound() -> None:
+    """Clusters that are apart are proved nearly optimal, and the trace only rises."""
+    problem = clusters(300, 2, 2, apart=8.0)
+    result = solve(problem, "parts", part_size=60, gap=1e-3, verify=False)
+    assert result.termination is Termination.GAP
+    bounds = [point.bound for point in result.trace]
+    assert bounds == sorted(bounds)
+
+
+def test_a_single_part_is_the_whole_problem() -> None:
+    """A problem that fits into one part is solved by the engine that auto would take, and can be verified."""
+    result = solve(clusters(40, 2, 2), "parts")
+    assert result.certificate_level == "verified"
+
+
+def test_groups_are_never_cut() -> None:
+    """Samples that must be together, and implications for all components, stay in one part."""
+    links = [MustLink(i, i + 1) for i in range(0, 60, 3)] + [CannotLink(0, 50)]
+    problem = clusters(90, 2, 2, apart=6.0, constraints=links)
+    result = solve(problem, "parts", part_size=10, gap=1e-2, verify=False)
+    assert math.isfinite(result.lower_bound)
+    assert result.labels is not None
+    assert result.lower_bound <= result.objective
+
+
+def test_a_prior_that_cannot_be_shared_is_refused() -> None:
+    """The error says why."""
+    with pytest.raises(UnsupportedError, match="Jeffreys"):
+        solve(clusters(30, 2, 2, prior=JeffreysPrior()), "parts")
+
+
+def test_the_time_limit_is_kept_and_nothing_is_lost() -> None:
+    """A run that is stopped while parts are worked on has a bound, and ends."""
+    problem = clusters(3000, 6, 3, apart=2.0)
+    began = time.perf_counter()
+    result = solve(problem, "parts", time_limit=6.0, verify=False)
+    assert result.termination is Termination.TIME
+    assert math.isfinite(result.lower_bound)
+    assert time.perf_counter() - began < 60.0, "the machine may be busy, but it ends"
