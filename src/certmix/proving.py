@@ -82,7 +82,8 @@ class _Attempt:
         found = replace(self.result, certificate=certificate, verification=made)
         if self.options.verify is not False:
             found = self._judged(found, verdict)
-        return replace(found, certificate=None) if self.options.certificate is False else found
+        handed_out = self.options.certificate is not False and certificate.complete
+        return found if handed_out else replace(found, certificate=None)
 
     def _judged(self, found: Result, verdict: Verdict | None) -> Result:
         """The result with the level that its certificate deserves; one that is rejected is not handed out."""

@@ -75,41 +75,47 @@ class Draft:
 
     def certificate(self, problem: Problem, result: Result, bound: float) -> Certificate:
         """The finished certificate; ``bound`` is what all leaves reach."""
-        assert result.labels is not None
-        assert result.means is not None
-        assert result.weights is not None
-        smallest = np.int8 if problem.n_components < 127 else np.int32
-        incumbent = {
-            "incumbent/labels": result.labels.astype(smallest),
-            "incumbent/means": np.asarray(result.means, dtype=np.float64),
-            "incumbent/weights": np.asarray(result.weights, dtype=np.float64),
-        }
         claim = {"claim": "bound", "objective": float(result.objective), "bound": float(bound)}
-        return self._finished(problem, result, claim, incumbent)
+        return self._finished(problem, result, claim, incumbent(result))
 
     def refutation(self, problem: Problem, result: Result) -> Certificate:
         """The finished certificate of a tree in which nothing feasible is left."""
-        claim: dict[str, Any] = {"claim": "infeasible", "objective": None, "bound": None}
-        return self._finished(problem, result, claim, {})
+        return self._finished(problem, result, {"claim": "infeasible", "objective": None, "bound": None}, {})
 
     def _finished(
         self, problem: Problem, result: Result, claim: dict[str, Any], arrays: dict[str, np.ndarray]
     ) -> Certificate:
-        statement = state(problem)
-        tolerances = {"relative": result.tolerances.relative, "absolute": result.tolerances.absolute}
-        document = {
-            "format": FORMAT,
-            "version": VERSION,
-            **claim,
-            "made_by": f"certmix {__version__}, engine {result.engine}",
-            "tolerances": tolerances,
-            "digests": {"statement": digest(statement), "data": data_digest(problem.data)},
-            "steps": self.steps,
-            "statement": statement,
-        }
         nodes: dict[str, np.ndarray] = {
             "tree/parent": np.array(self._parent, dtype=np.int32),
             "tree/kind": np.array(self._kind, dtype=np.int8),
             "tree/args": np.array(self._args, dtype=np.int32),
         }
+        document = stated(problem, result, {**claim, "steps": self.steps})
         return Certificate(document, {**arrays, **nodes, **self.arrays})
+
+
+def incumbent(result: Result) -> dict[str, np.ndarray]:
+    """The clustering of a result, for a certificate."""
+    assert result.labels is not None
+    assert result.means is not None
+    assert result.weights is not None
+    smallest = np.int8 if result.n_components < 127 else np.int32
+    return {
+        "incumbent/labels": result.labels.astype(smallest),
+        "incumbent/means": np.asarray(result.means, dtype=np.float64),
+        "incumbent/weights": np.asarray(result.weights, dtype=np.float64),
+    }
+
+
+def stated(problem: Problem, result: Result, claim: dict[str, Any]) -> dict[str, Any]:
+    """The document of a claim about a problem."""
+    statement = state(problem)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        **claim,
+        "made_by": f"certmix {__version__}, engine {result.engine}",
+        "tolerances": {"relative": result.tolerances.relative, "absolute": result.tolerances.absolute},
+        "digests": {"statement": digest(statement), "data": data_digest(problem.data)},
+        "statement": statement,
+    }

@@ -6,11 +6,16 @@ import json
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from certmix.certificate.draft import Draft, Unproved
+from certmix.certificate.parts import PartProof, added
 from certmix.certificate.statement import state
 from certmix.io.certificates import Certificate
+from certmix.io.npz import packed
 from certmix.presolve.instance import Instance
 from certmix.problem import Problem
 from certmix.result import Result
@@ -37,7 +42,7 @@ CHECK_SHARE = 0.3  # of the time: a proof that would take longer to check is han
 
 Made = tuple[Certificate, Verdict | None]
 
-__all__ = ["Made", "Unproved", "make"]
+__all__ = ["Made", "Unproved", "make", "prove_part"]
 
 
 def make(
@@ -67,6 +72,8 @@ def make(
         raise Unproved("there is no clustering with a lower bound")
     if result.certificate_level.startswith("attested"):
         raise Unproved(f"its bound is {result.certificate_level}")
+    if result.engine == "parts" and not infeasible:
+        return added(problem, result, record or ())
     matrices = (problem.covariance.precision, problem.prior.precision)
     if problem.n_features > statement.MOST_FULL and not all(m.diagonal for m in matrices):
         raise Unproved(statement.too_many_features(problem.n_features))
@@ -88,6 +95,43 @@ def make(
 
         return recorded(problem, result, record)
     return _anew(problem, result, record or RunRecord(), root, threads, end, should_stop)
+
+
+def prove_part(
+    samples: np.ndarray,
+    part: Problem,
+    result: Result,
+    record: Any = None,
+    *,
+    keep: bool = True,
+    time_limit: float | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> PartProof:
+    """The proof of what a run on a part of the samples claims, checked if that is quick.
+
+    Parameters
+    ----------
+    samples, part : positions in the whole, ascending, and their problem (:mod:`certmix.problem.restriction`)
+    result : of the run, whatever its status: its bound is what is proved
+    record : what its engine left behind in ``ledger.record``, with ``Options.certificate`` set
+    keep : whether the proof itself is kept; without it the sum can be verified by this program, not handed out
+
+    Raises
+    ------
+    Unproved
+        With the reason why there is none.
+    """
+    found, verdict = make(part, result, record, time_limit=time_limit, should_stop=should_stop)
+    if found.infeasible:
+        raise Unproved("nothing is feasible in a part")
+    if verdict is None and not keep:
+        verdict = check(found.document, found.arrays, part.data)
+    digests, verified = found.document["digests"], verdict is not None and verdict.verified
+    proof = PartProof(samples, found.bound, digests["statement"], digests["data"], verified)
+    if not keep:
+        return proof
+    arrays = {name: a for name, a in found.arrays.items() if not name.startswith("incumbent/")}
+    return replace(proof, steps=found.document["steps"], arrays=packed(arrays))
 
 
 def _infeasible(problem: Problem, result: Result, root: Root, late: Callable[[], bool]) -> Made:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 from certmix.errors import InputError, OutputError
 from certmix.interruption import held
 
+Content = bytes | Callable[[IO[bytes]], object]  # or whoever writes it
 
-def write_atomically(path: Path, content: bytes) -> None:
+
+def write_atomically(path: Path, content: Content) -> None:
     """Write to a temporary file beside ``path``, then put it in place in one step."""
     with held():
         _write(path, content)
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write(path: Path, content: Content) -> None:
     if not path.parent.is_dir():
         raise InputError(f"{path} cannot be written: there is no folder {str(path.parent)!r}")
     try:
@@ -25,7 +29,7 @@ def _write(path: Path, content: bytes) -> None:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}") from None
     try:
         with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
+            stream.write(content) if isinstance(content, bytes) else content(stream)
             stream.flush()
             os.fsync(stream.fileno())
         os.chmod(temporary, 0o666 & ~_umask())

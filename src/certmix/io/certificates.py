@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from certmix.io.pairs import packed, read_arrays, read_document, stem_of, write_pair
+from certmix.io.npz import NestedArrays, packed
+from certmix.io.pairs import read_arrays, read_document, stem_of, write_pair
 from certmix.verify.check import FORMAT, VERSION
 
 MOST_BYTES = 2**28  # what the arrays of a certificate may take in memory
@@ -28,9 +29,10 @@ class Certificate:
     document : dict, ready for JSON
         ``format``, ``version``, ``claim``, ``statement``, ``digests``, ``objective``, ``bound``, ``tolerances``,
         ``steps``, ``made_by``; of a run on the command line ``options``.
-    arrays : dict of name -> ndarray
+    arrays : mapping of name -> ndarray
         ``incumbent/labels``, ``incumbent/means``, ``incumbent/weights``, ``tree/parent``, ``tree/kind``,
-        ``tree/args``, and those of the steps.
+        ``tree/args``, and those of the steps; of a sum ``partition``, and under ``parts/t/`` those of part t, read when
+        they are asked for.
     """
 
     document: Mapping[str, Any]
@@ -40,6 +42,11 @@ class Certificate:
     def infeasible(self) -> bool:
         """Whether the claim is that no clustering meets the constraints."""
         return self.document.get("claim") == "infeasible"
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of its proof is there: parts that were checked as they were made need not have been kept."""
+        return not isinstance(self.arrays, NestedArrays) or self.arrays.complete
 
     @property
     def bound(self) -> float:
@@ -54,7 +61,7 @@ class Certificate:
     @property
     def parts(self) -> tuple[Certificate, ...]:
         """The certificates inside a comparison."""
-        inside = self.document.get("parts", ())
+        inside = self.document.get("parts", ()) if self.document.get("claim") == "comparison" else ()
         return tuple(Certificate(part, _under(f"parts/{i}/", self.arrays)) for i, part in enumerate(inside))
 
     def packed(self) -> bytes:

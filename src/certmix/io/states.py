@@ -17,7 +17,7 @@ import numpy as np
 
 from certmix.errors import InputError
 from certmix.io.atomic import write_atomically
-from certmix.io.pairs import packed, read_npz
+from certmix.io.npz import packed, read_npz
 from certmix.state import State
 
 MOST_BYTES = 2**33  # what the arrays of a state may take in memory

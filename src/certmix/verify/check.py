@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,12 +16,13 @@ from certmix.verify.dynamic import dynamic
 from certmix.verify.enumeration import enumerate_all
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.lagrangian import lagrangian
+from certmix.verify.parts import Partition
 from certmix.verify.root import Root
 from certmix.verify.semidefinite import name, semidefinite
-from certmix.verify.tree import Step, walk
+from certmix.verify.tree import Step, Walked, walk
 
 FORMAT, VERSION = "certmix-certificate", 4
-CLAIMS = ("bound", "infeasible", "comparison")
+CLAIMS = ("bound", "infeasible", "comparison", "sum")
 STEPS: dict[str, Step] = {
     "lagrangian": lagrangian,
     "enumerate": enumerate_all,
@@ -34,6 +35,9 @@ COMBINATORIAL = (
     "enumerate",
     "name",
 )  # all that a proof of infeasibility may have: no rounded number decides in them
+Known = Collection[
+    tuple[str, str, float]
+]  # digest of a statement, digest of its data, a bound that is proved
 
 
 @dataclass(frozen=True)
@@ -70,12 +74,17 @@ class Verdict:
         return self.value - self.bound
 
 
-def check(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: np.ndarray) -> Verdict:
-    """Check that a certificate holds for these data; never raises on a bad certificate."""
+def check(
+    document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: np.ndarray, known: Known = ()
+) -> Verdict:
+    """Check that a certificate holds for these data; never raises on a bad certificate.
+
+    ``known`` are bounds that this checker has verified before: parts of a sum that are among them are taken as such.
+    """
     start = time.perf_counter()
     try:
         with np.errstate(all="ignore"):  # what is not a number is dealt with where it can occur
-            verdict = _check(document, arrays, np.ascontiguousarray(data, dtype=np.float64))
+            verdict = _check(document, arrays, np.ascontiguousarray(data, dtype=np.float64), known)
     except Rejected as error:
         verdict = Verdict(False, "rejected", f"Rejected: {error}.")
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
@@ -85,7 +94,9 @@ def check(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: n
     return replace(verdict, seconds=time.perf_counter() - start)
 
 
-def _check(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: np.ndarray) -> Verdict:
+def _check(
+    document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: np.ndarray, known: Known = ()
+) -> Verdict:
     version, claim = document.get("version"), document.get("claim")
     if document.get("format") != FORMAT or type(version) is not int or version != VERSION:
         raise Rejected(f"it has not the format version {VERSION} that this checker reads, but {version!r}")
@@ -93,14 +104,9 @@ def _check(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: 
         raise Rejected(f"its claim is {claim!r}, not one of {', '.join(CLAIMS)}")
     if claim == "comparison":
         return _comparison(document, arrays, data)
-    digests, entries = document.get("digests"), document.get("steps")
-    if not isinstance(digests, Mapping) or not isinstance(entries, list):
-        raise Rejected("it lacks digests or steps")
-    if not all(isinstance(entry, Mapping) for entry in entries):
-        raise Rejected("a step is not an object")
-    alone = len(entries) == 1 and np.size(arrays.get("tree/parent", ())) == 1
-    if not alone and any(entry.get("kind") == "boxes" for entry in entries):
-        raise Rejected("a tree of boxes must be the only step of the only node")
+    digests, evidence = document.get("digests"), Evidence({}, arrays)
+    if not isinstance(digests, Mapping):
+        raise Rejected("it lacks digests")
     stated = statement.read(document.get("statement"))
     if digests.get("statement") != statement.digest(document["statement"]):
         raise Rejected("the statement is not the one that was certified (its digest differs)")
@@ -108,14 +114,13 @@ def _check(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: 
         raise Rejected(f"the data have shape {data.shape}, the certificate is about {stated.n} x {stated.d}")
     if digests.get("data") != statement.data_digest(data):
         raise Rejected("the data are not those that were certified (their digest differs)")
-    root, evidence = Root(stated, data), Evidence({}, arrays)
-    if claim == "infeasible":
+    root = None if claim == "sum" else Root(stated, data)
+    if claim == "infeasible" and root is not None:
         if document.get("objective", 0) is not None or document.get("bound", 0) is not None:
             raise Rejected("a claim of infeasibility has no objective and no bound: they must be null")
         if any(array.startswith("incumbent/") for array in arrays):
             raise Rejected("a claim of infeasibility comes with a clustering")
-        steps = {kind: STEPS[kind] for kind in COMBINATORIAL}
-        walked = walk(root, evidence, entries, math.inf, steps, enumerate_all)
+        walked = _walked(root, document, evidence, math.inf, COMBINATORIAL)
         sentence = "Verified: no clustering meets the constraints."
         return Verdict(True, "verified", sentence, math.inf, nodes=walked.nodes, leaves=walked.leaves)
     objective, bound = (_number(document, name) for name in ("objective", "bound"))
@@ -125,12 +130,64 @@ def _check(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: 
     most = math.nextafter(value + error, math.inf)
     if bound > max(most, objective):
         raise Rejected(f"its bound {bound!r} lies above the objective {most!r} of its own clustering")
-    walked = walk(root, evidence, entries, bound, STEPS, enumerate_all)
+    if root is None:
+        how, walked = _sum(stated, data, document, evidence, bound, known)
+    else:
+        how, walked = "", _walked(root, document, evidence, bound)
     sentence = (
-        f"Verified: the clustering has objective {most:.10g} and no clustering is better than {bound:.10g}, "
+        f"Verified: the clustering has objective {most:.10g} and no clustering is better than {bound:.10g}{how}, "
         f"so it is within {max(0.0, most - bound):.3g} nats of the optimum."
     )
     return Verdict(True, "verified", sentence, bound, most, nodes=walked.nodes, leaves=walked.leaves)
+
+
+def _walked(
+    root: Root,
+    proof: Mapping[str, Any],
+    evidence: Evidence,
+    target: float,
+    kinds: Collection[str] = tuple(STEPS),
+) -> Walked:
+    """Check the tree and the steps that prove the target."""
+    entries = proof.get("steps")
+    if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
+        raise Rejected("it lacks steps, or a step is not an object")
+    alone = len(entries) == 1 and np.size(evidence.arrays.get(evidence.full("tree/parent"), ())) == 1
+    if not alone and any(entry.get("kind") == "boxes" for entry in entries):
+        raise Rejected("a tree of boxes must be the only step of the only node")
+    return walk(root, evidence, entries, target, {kind: STEPS[kind] for kind in kinds}, enumerate_all)
+
+
+def _sum(
+    stated: statement.Statement,
+    data: np.ndarray,
+    document: Mapping[str, Any],
+    evidence: Evidence,
+    bound: float,
+    known: Known,
+) -> tuple[str, Walked]:
+    """The bounds of the parts of a partition, proved one after the other; their exact sum has to reach the bound."""
+    proofs = document.get("parts")
+    if not isinstance(proofs, list) or not all(isinstance(proof, Mapping) for proof in proofs):
+        raise Rejected("a sum lacks its parts")
+    of = evidence.integers("partition", stated.n, low=0, high=len(proofs) - 1)
+    partition = Partition(document["statement"], stated, of, len(proofs))
+    bounds, nodes, leaves = [_number(proof, "bound") for proof in proofs], 0, 0
+    for t, proof in enumerate(proofs):
+        own, rows = partition.statement(t), data[partition.samples(t)]
+        if known and (statement.digest(own), statement.data_digest(rows), bounds[t]) in known:
+            continue
+        inside = Evidence({"arrays": f"parts/{t}/"}, evidence.arrays)
+        try:
+            walked = _walked(Root(statement.read(own), rows), proof, inside, bounds[t])
+        except Rejected as error:
+            raise Rejected(f"part {t} fails: {error}") from None
+        nodes, leaves = nodes + walked.nodes, leaves + walked.leaves
+    if math.fsum((*bounds, -bound)) < 0.0:  # rounded once: the sign is right
+        raise Rejected(
+            f"the bounds of its parts add up to {math.fsum(bounds)!r}, less than its bound {bound!r}"
+        )
+    return f" (the sum of what {len(proofs)} parts of the samples cost at least)", Walked(nodes, leaves)
 
 
 def _comparison(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: np.ndarray) -> Verdict:
@@ -148,7 +205,7 @@ def _comparison(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], d
         raise Rejected("a comparison lacks its parts or their offsets")
     found, said, offset = [], [], [_number({"offset": number}, "offset") for number in offsets]
     for i, part in enumerate(parts):
-        if not isinstance(part, Mapping) or part.get("claim") == "comparison":
+        if not isinstance(part, Mapping) or part.get("claim") not in CLAIMS[:2]:
             raise Rejected(f"part {i} is not a certificate of one problem")
         prefix = f"parts/{i}/"
         own = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}

@@ -110,9 +110,9 @@ def _steps(entries: Sequence[Mapping[str, Any]], evidence: Evidence, count: int)
     """The steps of every node, in order."""
     steps: list[list[Evidence]] = [[] for _ in range(count)]
     for entry in entries:
-        step = Evidence(entry, evidence.arrays)
-        if not isinstance(entry.get("kind"), str) or not isinstance(entry.get("arrays", ""), str):
+        if not isinstance(entry.get("kind"), str) or not isinstance(prefix := entry.get("arrays", ""), str):
             raise Rejected("a step has no kind")
+        step = Evidence({**entry, "arrays": evidence.full(prefix)}, evidence.arrays)
         steps[step.whole("node", 0, count - 1)].append(step)
     return steps
 

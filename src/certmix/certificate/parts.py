@@ -1,0 +1,84 @@
+"""Proofs of the parts of a partition of the samples, and the certificate of the whole that they make together.
+
+The engine ``parts`` leaves a list of :class:`PartProof` in ``ledger.record``, one for every part, made by
+:func:`certmix.certificate.prove.prove_part` where the part was solved: there the record of its search can be dropped.
+:func:`added` makes the certificate of the whole (docs/certificates.md, Sums).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from certmix.certificate.draft import Unproved, incumbent, stated
+from certmix.io.atomic import write_atomically
+from certmix.io.certificates import Certificate
+from certmix.io.npz import NestedArrays
+from certmix.problem import Problem
+from certmix.result import Result
+from certmix.verify.check import Verdict, check
+from certmix.verify.rounding import total_below
+
+
+@dataclass(frozen=True)
+class PartProof:
+    """The proof of a lower bound for one part. It can be pickled, and sent from where the part was solved.
+
+    Attributes
+    ----------
+    samples : (m,), positions in the whole problem, ascending
+    bound : what is proved; the engine counts this one, which may lie a little below the bound of the search
+    statement, data : digests of the part's statement and of its samples: what the proof is about
+    verified : whether the checker has accepted the proof; if not, it is checked with the sum
+    steps, arrays : the proof: entries of a certificate, and its NPZ file or where that is; None when it is not kept
+    """
+
+    samples: np.ndarray
+    bound: float
+    statement: str
+    data: str
+    verified: bool
+    steps: Sequence[Mapping[str, Any]] = ()
+    arrays: bytes | Path | None = None
+
+    def stored(self, path: Path) -> PartProof:
+        """The same with its arrays in a file of this name instead of in memory."""
+        if isinstance(self.arrays, bytes):
+            write_atomically(path, self.arrays)
+            return replace(self, arrays=path)
+        return self
+
+
+def added(problem: Problem, result: Result, proofs: Sequence[PartProof]) -> tuple[Certificate, Verdict]:
+    """The certificate of a result whose bound is the sum of bounds of parts, and the checker's verdict.
+
+    Parts that have been verified are not checked again; the checker makes sure that they are parts of this problem.
+
+    Raises
+    ------
+    Unproved
+        With the reason why there is none.
+    """
+    of = np.full(problem.n_samples, -1, dtype=np.int32)
+    for t, proof in enumerate(proofs):
+        of[proof.samples] = t
+    if (of < 0).any() or sum(len(proof.samples) for proof in proofs) != len(of):
+        raise Unproved("the parts that are proved are no partition of the samples")
+    bound = min(total_below(np.array([proof.bound for proof in proofs])), result.objective)
+    claim = {
+        "claim": "sum",
+        "objective": float(result.objective),
+        "bound": float(bound),
+        "parts": [{"bound": proof.bound, "steps": list(proof.steps)} for proof in proofs],
+    }
+    arrays = NestedArrays({**incumbent(result), "partition": of}, [proof.arrays for proof in proofs])
+    certificate = Certificate(stated(problem, result, claim), arrays)
+    known = {(proof.statement, proof.data, proof.bound) for proof in proofs if proof.verified}
+    verdict = check(certificate.document, certificate.arrays, problem.data, known)
+    if not verdict.verified:
+        raise Unproved(f"the checker does not accept it ({verdict.sentence.rstrip('.')})")
+    return certificate, verdict
