@@ -21,6 +21,7 @@ CLUSTERINGS = ("tests/nasty/test_exact_clusterings.py",)
 CONCLUSIONS = ("tests/verify/test_domain.py",)
 BOXES = ("tests/verify/test_boxes.py",)
 COMPOSED = ("tests/verify/test_check_composed.py",)
+SUMS = ("tests/verify/test_parts.py",)
 COMPARING = ("tests/certificate/test_comparing.py",)
 
 
@@ -42,7 +43,7 @@ CHECKER = (
     planted("bound above its clustering", "A bound above the value of its own clustering is accepted.", "check.py",
             "if bound > max(most, objective):", "if False:", HOSTILE, True),
     planted("numbers prove infeasibility", "Numbers may decide in a proof of infeasibility.", "check.py",
-            "for kind in COMBINATORIAL}", "for kind in STEPS}", INFEASIBLE, True),
+            "evidence, math.inf, COMBINATORIAL)", "evidence, math.inf)", INFEASIBLE, True),
     planted("sizes not checked", "The clustering may break a size limit.", "incumbent.py",
             "((sizes < low) | (sizes > high)).any()", "False", INCUMBENT),
     planted("must-links not checked", "The clustering may break a must-link.", "incumbent.py",
@@ -207,4 +208,37 @@ CHECKER = (
             'if not alone and any(entry.get("kind") == "boxes" for entry in entries):', "if False:", BOXES, True),
     planted("boxes: open leaves", "A leaf of a tree of boxes need not be closed.", "boxes.py",
             "if not (inner | nodes.closed).all():", "if False:", BOXES),
+    planted("sum: no empty components", "No component may be empty in a part.", "parts.py",
+            '"allow_empty": True,', '"allow_empty": s.allow_empty,', SUMS, True),
+    planted("sum: sizes as they are", "Smallest sizes of the whole hold in every part.", "parts.py",
+            "[[k, low[k] - (s.n - m), m] for k in range(s.K) if low[k] > s.n - m]",
+            "[[k, low[k], m] for k in range(s.K)]", SUMS),
+    planted("sum: counts as they are", "A part holds as many of a set as the whole has to.", "parts.py",
+            "low - (len(samples) - len(inside))", "low", SUMS),
+    planted("sum: the whole prior", "Every part has the whole Dirichlet prior.", "parts.py",
+            "(s.alpha - 1.0) * (m / s.n)", "(s.alpha - 1.0)", SUMS),
+    planted("sum: the whole Gaussian prior", "Every part has the whole Gaussian prior.", "parts.py",
+            "self._precision(m / s.n)", "self._precision(1.0)", SUMS),
+    planted("sum: shares rounded to nearest", "Shares of the prior may add up to more than it.", "parts.py",
+            "LESS = 8 * UNIT", "LESS = 0 * UNIT", SUMS),
+    planted("sum: groups are cut", "Must-linked samples may be in two parts.", "parts.py",
+            "for i, j in tied[of[tied[:, 0]] != of[tied[:, 1]]].tolist():", "for i, j in tied[:0].tolist():", SUMS),
+    planted("sum: conflicts across parts", "A cannot-link with one sample in a part is kept there.", "parts.py",
+            "rows[kept := (part == part[:, :1]).all(axis=1)]", "rows[kept := (part == part).all(axis=1)]", SUMS),
+    planted("sum: ties stay", "Weights are tied to the shares of a part.", "parts.py",
+            '"estimators": [],', '"estimators": sorted(s.estimators),', SUMS),
+    planted("sum: bounds of tied weights stay", "Bounds that only rounded shares keep are kept in parts.", "parts.py",
+            'if "weights" in s.estimators else {}', "if False else {}", SUMS),
+    planted("sum: any alpha", "A Dirichlet parameter below one is shared out.", "parts.py",
+            "if (s.alpha < 1).any():", "if False:", SUMS),
+    planted("sum: rounded up", "The sum may fall short of the bound by its rounding.", "check.py",
+            "if math.fsum((*bounds, -bound)) < 0.0:", "if math.fsum(bounds) < bound:", SUMS),
+    planted("sum: not added up", "The bounds of the parts need not add up to the bound.", "check.py",
+            "if math.fsum((*bounds, -bound)) < 0.0:", "if False:", SUMS),
+    planted("sum: any sample is known", "A part that was verified for other samples counts.", "check.py",
+            "(statement.digest(own), statement.data_digest(rows), bounds[t]) in known",
+            "statement.digest(own) in {k[0] for k in known}", SUMS),
+    planted("sum: any bound is known", "A part that was verified to another bound counts.", "check.py",
+            "(statement.digest(own), statement.data_digest(rows), bounds[t]) in known",
+            "(statement.digest(own), statement.data_digest(rows)) in {k[:2] for k in known}", SUMS),
 )  # fmt: skip

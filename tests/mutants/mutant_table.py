@@ -22,6 +22,7 @@ INCUMBENT = ("tests/verify/test_incumbent.py",)
 BOUNDS = ("tests/problem/test_objective_bounds.py",)
 WHITENING = ("tests/nasty/test_exact_whitening.py",)
 ROUNDING = ("tests/nasty/test_exact_optimum.py",)
+RESTRICTION = ("tests/problem/test_restriction.py",)
 ROTATION = ("tests/presolve/test_rotation.py",)
 
 
@@ -887,5 +888,79 @@ MUTANTS = (
         'low = np.searchsorted(shares, lower, side="left")',
         'low = np.searchsorted(shares, lower - 1e-9, side="left")',
         BOUNDS,
+    ),
+    # -- parts of the samples ----------------------------------------------------------------------------------
+    Mutant(
+        "parts: no empty components",
+        "A component may not be empty in a part.",
+        "problem/restriction.py",
+        "allow_empty=True,",
+        "allow_empty=p.allow_empty,",
+        RESTRICTION,
+        fast=True,
+    ),
+    Mutant(
+        "parts: smallest sizes not relaxed",
+        "Every part has as many samples in a component as the whole must have.",
+        "problem/restriction.py",
+        "if low > outside:\n                yield MinimumSize(low - outside, k)",
+        "if low > 0:\n                yield MinimumSize(min(low, m), k)",
+        RESTRICTION,
+    ),
+    Mutant(
+        "parts: cannot-links across",
+        "A cannot-link with one sample in the part forbids the other one a neighbour.",
+        "problem/restriction.py",
+        "return np.concatenate([place, rows[:, 2:]], axis=1)[inside], rows[~inside, :2]",
+        "return np.concatenate([np.minimum(place, len(samples) - 1), rows[:, 2:]], axis=1), rows[~inside, :2]",
+        RESTRICTION,
+    ),
+    Mutant(
+        "parts: at-least counts not relaxed",
+        "A part holds as many of a set of samples as the whole must.",
+        "problem/restriction.py",
+        "least = count.low - (len(count.samples) - len(some))",
+        "least = min(count.low, len(some))",
+        RESTRICTION,
+    ),
+    Mutant(
+        "parts: the whole prior on the weights",
+        "Every part has the whole Dirichlet prior: n stands for the size of the part.",
+        "problem/restriction.py",
+        "(prior.alpha - 1.0) * share",
+        "(prior.alpha - 1.0)",
+        RESTRICTION,
+    ),
+    Mutant(
+        "parts: the whole prior on the means",
+        "Every part has the whole Gaussian prior.",
+        "problem/restriction.py",
+        "_share(prior.precision.entries, share)",
+        "_share(prior.precision.entries, 1.0)",
+        RESTRICTION,
+    ),
+    Mutant(
+        "parts: shares rounded to nearest",
+        "The shares of a prior may add up to a little more than it.",
+        "problem/restriction.py",
+        "LESS = 2.0**-50",
+        "LESS = 0.0",
+        RESTRICTION,
+    ),
+    Mutant(
+        "parts: groups are cut",
+        "Samples that belong together may be in different parts.",
+        "problem/restriction.py",
+        "if len(cut):",
+        "if False:",
+        RESTRICTION,
+    ),
+    Mutant(
+        "parts: alpha below one",
+        "Jeffreys prior is shared out.",
+        "problem/restriction.py",
+        "if np.any(problem.prior.alpha < 1):",
+        "if False:",
+        RESTRICTION,
     ),
 )

@@ -180,10 +180,11 @@ def without(document: dict[str, Any], arrays: dict[str, np.ndarray], problem: Pr
 
 
 def raised(document: dict[str, Any], arrays: dict[str, np.ndarray], problem: Problem) -> None:
-    """The sum rounded up."""
-    total = math.fsum(part["bound"] for part in document["parts"])
-    exact = math.fsum([*(part["bound"] for part in document["parts"]), -total])
-    document["bound"] = math.nextafter(total, math.inf) if exact >= 0 else total
+    """The sum rounded to nearest, where that is up: a bound is lowered a little until it is."""
+    parts = document["parts"]
+    while math.fsum([*(part["bound"] for part in parts), -math.fsum(part["bound"] for part in parts)]) >= 0:
+        parts[0]["bound"] = math.nextafter(parts[0]["bound"], -math.inf)
+    document["bound"] = math.fsum(part["bound"] for part in parts)
 
 
 FORGERIES: dict[str, Callable[..., Any]] = {

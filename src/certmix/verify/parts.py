@@ -24,8 +24,6 @@ class Partition:
     def __init__(self, whole: Mapping[str, Any], s: Statement, of: Array, count: int) -> None:
         self.whole, self.s, self.of = whole, s, of
         self.size = np.bincount(of, minlength=count)
-        if (self.size == 0).any():
-            raise Rejected(f"part {int(np.argmin(self.size))} has no samples")
         if (s.alpha < 1).any():
             raise Rejected("a Dirichlet parameter below one cannot be shared out to parts")
         self.order = np.argsort(of, kind="stable")
