@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +58,8 @@ def make(
 
     Parameters
     ----------
-    record : what the engine left behind in ``ledger.record``; makes things quicker where there is one
+    record : what the engine left behind in ``ledger.record``; makes things quicker where there is one. A sequence of
+        :class:`PartProof` is that of a run by parts
     time_limit : seconds; by default a minute and ten times as long as the run took
     threads : how many the ascent of multipliers may use
 
@@ -72,8 +73,8 @@ def make(
         raise Unproved("there is no clustering with a lower bound")
     if result.certificate_level.startswith("attested"):
         raise Unproved(f"its bound is {result.certificate_level}")
-    if result.engine == "parts" and not infeasible:
-        return added(problem, result, record or ())
+    if isinstance(record, Sequence) and not infeasible:
+        return added(problem, result, record)
     matrices = (problem.covariance.precision, problem.prior.precision)
     if problem.n_features > statement.MOST_FULL and not all(m.diagonal for m in matrices):
         raise Unproved(statement.too_many_features(problem.n_features))
@@ -90,7 +91,7 @@ def make(
     one = ["dynamic"] * (dynamic.refusal(root, domain) is None) + ["enumerate"] * (count(domain) <= MOST)
     if one:
         return _recomputed(problem, result, one)
-    if result.engine == "sdp" and record is not None:
+    if record is not None and not isinstance(record, RunRecord):
         from certmix.certificate.semidefinite import recorded
 
         return recorded(problem, result, record)

@@ -91,7 +91,7 @@ def read_state(stem: Path, entry: Any) -> State:
         raise InputError(f"the state in {stem.parent} is damaged: {error}") from None
 
 
-def _read(stem: Path, file: Mapping[str, str]) -> dict[str, np.ndarray]:
+def _read(stem: Path, file: Mapping[str, str]) -> Mapping[str, np.ndarray]:
     name = file["file"]
     if _number(Path(name), stem) < 1:
         raise ValueError(f"{name!r} is no file of a state")
