@@ -29,6 +29,7 @@ SOLVERS = ("scip", "gurobi", "copt", "baron")
 
 _MODELS = "Models of minlp and miqp"
 _PROOF = "Proof"
+_MANY = "Many processes or machines"
 
 
 def _engines() -> Sequence[str]:
@@ -67,6 +68,8 @@ class Option:
     """What those engines take where it is not given."""
     argument: bool = False
     """Whether it stands on the command line without a flag."""
+    python_only: bool = False
+    """Whether the command line cannot have it."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,33 @@ class Options:
         ),
     ] = None
     threads: Annotated[int | None, Option("Default: all cores.", least=1)] = None
+    workers: Annotated[
+        int | None,
+        Option(
+            "Processes on this machine that share the work, by Dask. Default: threads only.",
+            least=1,
+            engines=("parts",),
+            panel=_MANY,
+        ),
+    ] = None
+    scheduler: Annotated[
+        str | None,
+        Option(
+            "Address of a Dask scheduler whose workers share the work.",
+            metavar="ADDRESS",
+            engines=("parts",),
+            panel=_MANY,
+        ),
+    ] = None
+    client: Annotated[
+        Any,
+        Option(
+            "A distributed.Client whose workers share the work.",
+            python_only=True,
+            kind=object,
+            engines=("parts",),
+        ),
+    ] = None
     seed: Annotated[
         int, Option("Seed of the random starts: the same seed and node limit give the same answer.", least=0)
     ] = 0

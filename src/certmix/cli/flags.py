@@ -59,7 +59,7 @@ def _parameters(cls: type) -> list[Parameter]:
             default=_default(f.default, known[f.name]),
         )
         for f in fields(cls)
-        if f.name in known
+        if f.name in known and not known[f.name].python_only
     ]
 
 

@@ -7,6 +7,7 @@ import math
 from threadpoolctl import threadpool_limits
 
 from certmix.auto import choose
+from certmix.cluster import SchedulerLost, opened
 from certmix.engines import Outcome, engine
 from certmix.ledger import Ledger
 from certmix.options import Options
@@ -17,6 +18,7 @@ from certmix.problem.features import EVERY_FEATURE
 from certmix.problem.restriction import partition_refusal
 from certmix.search.bounds.interval import MOST_COMPONENTS
 from certmix.search.engines import first_incumbent, reduced
+from certmix.status import Termination
 
 
 class PartsEngine:
@@ -38,8 +40,12 @@ class PartsEngine:
             return _whole(problem, ledger, options)
         first_incumbent(instance, ledger, options)
         # Parts run side by side; threads inside the linear algebra would only get in each other's way.
-        with threadpool_limits(1):
-            reason = PartsRun(instance, ledger, options, size).run()
+        with threadpool_limits(1), opened(options) as cluster:
+            try:
+                reason = PartsRun(instance, ledger, options, size, cluster).run()
+            except SchedulerLost as error:
+                ledger.message(f"stopped: {error}")
+                reason = Termination.INTERRUPTED
         if reason is None:
             return _whole(problem, ledger, options)
         return Outcome(reason, infeasible=ledger.bound == math.inf and ledger.incumbent is None)

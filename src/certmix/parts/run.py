@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
+from certmix.cluster import Cluster
 from certmix.ledger import Ledger
 from certmix.options import Options
 from certmix.parts.account import Account, Part, summed
 from certmix.parts.partition import Imitation
 from certmix.parts.schedule import Job, next_jobs
-from certmix.parts.task import PartAnswer, solve_part
+from certmix.parts.task import PartAnswer, PartTask
 from certmix.parts.workers import side_by_side
 from certmix.presolve.first_bound import first_bound
 from certmix.presolve.instance import Instance, reduce
@@ -29,10 +30,13 @@ class PartsRun:
     Parameters
     ----------
     size : groups in a part, at first
+    cluster : who works on parts; threads of this process where there is none
     """
 
-    def __init__(self, instance: Instance, ledger: Ledger, options: Options, size: int) -> None:
-        self.instance, self.ledger, self.options = instance, ledger, options
+    def __init__(
+        self, instance: Instance, ledger: Ledger, options: Options, size: int, cluster: Cluster | None = None
+    ) -> None:
+        self.instance, self.ledger, self.options, self.cluster = instance, ledger, options, cluster
         self.restriction = Restriction(instance.problem)
         order = np.argsort(instance.groups.of, kind="stable")
         self._samples = np.split(order, np.cumsum(instance.weight)[:-1]) if self._merged_groups else None
@@ -47,7 +51,13 @@ class PartsRun:
         ledger, options = self.ledger, self.options
         while not self._over():
             jobs = next_jobs(
-                self.account, ledger.upper, ledger.tolerances, options, ledger.seconds, ledger.nodes
+                self.account,
+                ledger.upper,
+                ledger.tolerances,
+                options,
+                ledger.seconds,
+                ledger.nodes,
+                self._slots,
             )
             if jobs:
                 self._solve(jobs)
@@ -59,27 +69,37 @@ class PartsRun:
 
     # -- work on parts ---------------------------------------------------------------------------------------
     def _solve(self, jobs: list[Job]) -> None:
-        for number, answer in side_by_side(map(self._task, jobs), self.options.n_threads, self._over):
+        for number, answer in self._answers(jobs):
             part = jobs[number].part
             part.tries += 1
             part.bound, part.value = max(part.bound, answer.bound), min(part.value, answer.value)
             self.ledger.nodes += answer.nodes
             self._tell()
 
-    def _task(self, job: Job) -> Callable[[Stop], PartAnswer]:
-        def work(stop: Stop) -> PartAnswer:
-            return solve_part(
-                self.restriction.part(job.part.samples),
-                self._labels(job.part.samples),
-                job.gap,
-                seconds=job.seconds,
-                node_limit=job.nodes,
-                seed=self.options.seed,
-                observers=(job.part,),
-                stop=stop,
-            )
+    def _answers(self, jobs: list[Job]) -> Iterator[tuple[int, PartAnswer]]:
+        if self.cluster is not None:
+            return self.cluster.side_by_side(map(self._task, jobs), self._over)
+        return side_by_side(map(self._watched, jobs), self.options.n_threads, self._over)
 
-        return work
+    def _task(self, job: Job) -> PartTask:
+        samples = job.part.samples
+        return PartTask(
+            self.restriction.part(samples),
+            self._labels(samples),
+            job.gap,
+            job.seconds,
+            job.nodes,
+            self.options.seed,
+        )
+
+    def _watched(self, job: Job) -> Callable[[Stop], PartAnswer]:
+        """In a thread the part itself hears of better bounds, and the flag of the run is heard."""
+        return lambda stop: self._task(job)(stop, (job.part,))
+
+    @property
+    def _slots(self) -> int:
+        """How many parts are worked on at the same time."""
+        return self.options.n_threads if self.cluster is None else self.cluster.count
 
     def _over(self) -> bool:
         """Whether to stop; asked all the time, so the ledger hears here of what parts have proved meanwhile."""

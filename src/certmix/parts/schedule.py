@@ -37,18 +37,24 @@ class Job:
 
 
 def next_jobs(
-    account: Account, upper: float, tolerances: Tolerances, options: Options, seconds: float, nodes: int
+    account: Account,
+    upper: float,
+    tolerances: Tolerances,
+    options: Options,
+    seconds: float,
+    nodes: int,
+    slots: int,
 ) -> list[Job]:
     """The parts to work on now, those with the largest gaps first; none when that would not help.
 
-    ``seconds`` and ``nodes`` were used until now.
+    ``seconds`` and ``nodes`` were used until now; ``slots`` parts are worked on at the same time.
     """
     gaps = _wanted(account, upper, tolerances)
     chosen = sorted(gaps, key=lambda part: -part.inner)
     if not chosen:
         return []
     left = options.time_left(seconds)
-    each = PATIENCE * left * options.n_threads / len(chosen)
+    each = PATIENCE * left * slots / len(chosen)
     budget = math.inf if options.node_limit is None else max(1, (options.node_limit - nodes) // len(chosen))
     return [
         Job(

@@ -40,6 +40,37 @@ class PartAnswer:
     why: Termination
 
 
+@dataclass(frozen=True)
+class PartTask:
+    """What is asked of a part; it can be sent to another process and called there.
+
+    Attributes
+    ----------
+    part : a problem of :class:`certmix.problem.restriction.Restriction`
+    labels : a clustering to start from, if any
+    gap : in nats, good enough
+    """
+
+    part: Problem
+    labels: np.ndarray | None
+    gap: float
+    seconds: float = math.inf
+    node_limit: int | None = None
+    seed: int = 0
+
+    def __call__(self, stop: Stop | None = None, observers: Sequence[Observer] = ()) -> PartAnswer:
+        return solve_part(
+            self.part,
+            self.labels,
+            self.gap,
+            seconds=self.seconds,
+            node_limit=self.node_limit,
+            seed=self.seed,
+            observers=observers,
+            stop=stop,
+        )
+
+
 def solve_part(
     part: Problem,
     labels: np.ndarray | None,
@@ -55,9 +86,6 @@ def solve_part(
 
     Parameters
     ----------
-    part : a problem of :class:`certmix.problem.restriction.Restriction`
-    labels : a clustering to start from, if any
-    gap : in nats, good enough
     observers : hear of every better bound at once
     stop : a flag by which whoever started this can end it; what was proved until then counts
     """
