@@ -29,6 +29,7 @@ from certmix.presolve.first_bound import first_bound
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem, is_feasible
 from certmix.result import Result
+from certmix.search import spread
 from certmix.search.bounds import pricer
 from certmix.search.bounds.base import Bound
 from certmix.search.bounds.dual import DualBound
@@ -43,6 +44,7 @@ from certmix.solving import solve
 from certmix.status import Status, Termination, decide
 from certmix.verify.check import check
 from claims import Claim, Truth
+from pretended_cluster import pretended
 from resumed import searched_in_pieces, solved_in_pieces
 
 CERTIFIED = ("interval", "dual", "sdp", "bnb", "dynamic")
@@ -285,6 +287,18 @@ def _dual_loop(name: str, often: float, cells_from: int) -> Way:
     return Way(name, often, run, lambda _, truth: not truth.infeasible)
 
 
+def _spread(draw: Draw) -> Claim:
+    """Nodes and parts are worked on elsewhere: few at a time, and some of the tasks are lost."""
+    name = "sdp" if draw.chance(0.6) and _taken_by("sdp")(draw.problem, draw.truth) else "parts"
+    if not _taken_by(name)(draw.problem, draw.truth):
+        name = "dual"
+    given = {"part_size": int(draw.rng.integers(1, 7))} if name == "parts" else {}
+    options = draw.options(start=draw.start(), node_limit=draw.few_nodes(0.3), **given)
+    lost, budget = float(draw.rng.choice([0.0, 0.3])), int(draw.rng.integers(1, 6))
+    with pretended(draw.rng, lost=lost), mock.patch.object(spread, "BUDGET", budget):
+        return replace(by_engine(draw.problem, name, options), way="spread")
+
+
 def _first_bound(draw: Draw) -> Claim:
     """The bound that is there before any work."""
     options, bound = draw.options(), first_bound(reduce(draw.problem))
@@ -390,6 +404,7 @@ WAYS = (
     _dual_loop("dual loop, cells", 0.04, 1),
     _engine("sdp", 0.06),
     _loop("sdp loop", 0.15, semidefinite_bound, _taken_by("sdp")),
+    Way("spread", 0.04, _spread, _always),
     _engine("bnb", 0.04),
     _loop("bnb loop", 0.1, relaxation_bound, _taken_by("bnb")),
     _model("minlp", 0.003),

@@ -59,19 +59,23 @@ class Cluster:
             raise SchedulerLost(GONE) from None
 
     def side_by_side(
-        self, tasks: Iterable[Callable[[], A]], over: Callable[[], bool]
+        self, tasks: Iterable[Callable[..., A]], over: Callable[[], bool], *shared: Any
     ) -> Iterator[tuple[int, A]]:
         """Do tasks and yield their numbers and answers as they come; the first ones begin first.
+
+        What they share, their arguments, is sent to the workers once. When there are no more tasks they are asked for
+        again after every answer.
 
         Few tasks are on their way at any time, so the driver's memory does not grow with their number. Once ``over``
         says so, or when nobody asks for more answers, all are cancelled and nobody waits.
         """
         waiting = enumerate(tasks)
-        running: dict[int, tuple[Callable[[], A], Future, int]] = {}
+        running: dict[int, tuple[Callable[..., A], Future, int]] = {}
+        sent = self._sent(shared)
         done: SimpleQueue[tuple[int, Future]] = SimpleQueue()
 
-        def begin(number: int, task: Callable[[], A], losses: int = 0) -> None:
-            future = self._client.submit(_done, task, pure=False, retries=0)
+        def begin(number: int, task: Callable[..., A], losses: int = 0) -> None:
+            future = self._client.submit(_done, task, *sent, pure=False, retries=0)
             running[number] = task, future, losses
             future.add_done_callback(lambda future, number=number: done.put((number, future)))
 
@@ -99,12 +103,16 @@ class Cluster:
                 elif future.status == "error" and not _lost(future):
                     raise future.exception()
                 elif losses + 1 < MOST_LOSSES:
-                    self._silent(0.0 if self._client.status != "running" else None)
+                    self._silent(0.0)
+                    sent = self._sent(shared)  # it may have gone with the worker
                     begin(number, task, losses + 1)
                 else:
                     del running[number]
         finally:
             self._forget([future for _, future, _ in running.values()])
+
+    def _sent(self, shared: tuple[Any, ...]) -> list[Future]:
+        return [self._client.scatter(thing, broadcast=True, hash=False) for thing in shared]
 
     def _silent(self, since: float | None) -> float | None:
         """Since when the scheduler has been silent; None when it is not."""
@@ -127,7 +135,7 @@ def opened(options: Options) -> Iterator[Cluster | None]:
     if options.client is not None:
         yield Cluster(options.client)
         return
-    if options.workers is None and options.scheduler is None:
+    if not options.distributed:
         yield None
         return
     if options.workers is not None and options.scheduler is not None:
@@ -164,12 +172,12 @@ def _close(client: Client, started: Any) -> None:
             started.close(timeout=CLOSING)
 
 
-def _done(task: Callable[[], A]) -> A:
+def _done(task: Callable[..., A], *shared: Any) -> A:
     """On the worker. Its tasks run side by side already: threads of the linear algebra would get in their way."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
-        return task()
+        return task(*shared)
 
 
 def _lost(future: Future) -> bool:

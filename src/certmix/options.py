@@ -109,7 +109,7 @@ class Options:
         Option(
             "Processes on this machine that share the work, by Dask. Default: threads only.",
             least=1,
-            engines=("parts",),
+            engines=("parts", "sdp"),
             panel=_MANY,
         ),
     ] = None
@@ -118,7 +118,7 @@ class Options:
         Option(
             "Address of a Dask scheduler whose workers share the work.",
             metavar="ADDRESS",
-            engines=("parts",),
+            engines=("parts", "sdp"),
             panel=_MANY,
         ),
     ] = None
@@ -128,7 +128,7 @@ class Options:
             "A distributed.Client whose workers share the work.",
             python_only=True,
             kind=object,
-            engines=("parts",),
+            engines=("parts", "sdp"),
         ),
     ] = None
     seed: Annotated[
@@ -278,6 +278,11 @@ class Options:
             len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
         )
         return min(self.threads or available, available)
+
+    @property
+    def distributed(self) -> bool:
+        """Whether other processes or machines share the work."""
+        return not (self.workers is None and self.scheduler is None and self.client is None)
 
     def time_left(self, seconds: float) -> float:
         """What is left of the time limit after so many seconds."""

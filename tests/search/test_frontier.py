@@ -45,6 +45,8 @@ def test_best_bound_first_and_oldest_first_among_equals() -> None:
     frontier.push(some_nodes([2.0, 0.5], first=10))
     assert frontier.pop(9)["number"].tolist() == [11, 2, 10]
     assert len(frontier) == 0
+    assert frontier.bound == 0.5  # until it is known what became of them
+    frontier.settled()
     assert frontier.bound == math.inf
 
 
@@ -67,6 +69,7 @@ def test_rows_stay_with_their_nodes() -> None:
         assert list(zip(popped.bound.tolist(), popped["number"].tolist(), strict=True)) == expected
         assert np.array_equal(popped["box"], np.repeat(popped["number"][:, None] * 1.0, 3, axis=1))
         assert len(frontier) == len(plain)
+        frontier.settled()
         assert frontier.bound == (plain[0][0] if plain else math.inf)
 
 

@@ -14,13 +14,15 @@ from certmix.search.bounds.base import PackingBound
 from certmix.search.nodes import Nodes
 
 OPEN_BYTES = 64e6  # of open nodes; beyond, the search dives
+HERE = -1  # the ticket of what this process has taken
 
 
 class Frontier:
     """Open nodes in growing arrays without holes.
 
-    Ties are broken by age, so that the same run always takes the same nodes. Nodes that were taken are a part of the
-    :meth:`state` until whoever took them says that they are :meth:`settled`.
+    Ties are broken by age, so that the same run always takes the same nodes. Nodes that were taken, by this process or
+    under a ticket by another, count for :attr:`bound` and :meth:`state` until whoever took them says that they are
+    :meth:`settled`.
 
     Parameters
     ----------
@@ -42,7 +44,7 @@ class Frontier:
         }
         self._count = self._born = 0
         self._loose = 0  # bytes of what object fields hold
-        self._taken = stored.take(np.zeros(0, dtype=np.int64))
+        self._taken: dict[int, Nodes] = {}
         self._put(stored)
 
     def __len__(self) -> int:
@@ -51,7 +53,8 @@ class Frontier:
     @property
     def bound(self) -> float:
         """The smallest bound of an open node; infinite when none is open."""
-        return float(self._bounds.min()) if self._count else math.inf
+        taken = [nodes.bound.min(initial=math.inf) for nodes in self._taken.values()]
+        return float(min([self._bounds.min(initial=math.inf), *taken]))
 
     @property
     def _bounds(self) -> np.ndarray:
@@ -98,12 +101,28 @@ class Frontier:
                 ~(key > last)
             )  # a bound that is not a number is none that could be left out
         rows = rows[np.lexsort((age[rows], key[rows]))][:most]
-        self._taken = self._take(rows)
-        return self._taken if self._packing is None else self._packing.restored(self._taken)
+        stored = self._taken[HERE] = self._take(rows)
+        return stored if self._packing is None else self._packing.restored(stored)
 
-    def settled(self) -> None:
-        """What was taken last is closed, or its children are here, or it is back."""
-        self._taken = self._taken.take(np.zeros(0, dtype=np.int64))
+    def hand_out(self, ticket: int) -> dict[str, np.ndarray]:
+        """The node with the smallest bound, for another process: as arrays without objects."""
+        stored = self._taken[ticket] = self._take(
+            np.lexsort((self._store["age"][: self._count], self._bounds))[:1]
+        )
+        return _plain_fields(stored)
+
+    @property
+    def handed_out(self) -> list[int]:
+        """The tickets of what other processes have."""
+        return [ticket for ticket in self._taken if ticket != HERE]
+
+    def settled(self, ticket: int = HERE) -> None:
+        """What was taken is closed, or its children are here, or it is back."""
+        self._taken.pop(ticket, None)
+
+    def take_back(self, ticket: int) -> None:
+        """What another process had is open as it was."""
+        self._put(self._taken.pop(ticket))
 
     def prune(self, cutoff: float) -> np.ndarray:
         """Drop every node whose bound reaches the cutoff; returns their bounds."""
@@ -116,8 +135,7 @@ class Frontier:
 
     def state(self) -> dict[str, np.ndarray]:
         """Every node that is not settled, as arrays without objects."""
-        nodes = Nodes.join([self._taken, self.all()])
-        return {key: part for name, a in nodes.fields.items() for key, part in _plain(name, a).items()}
+        return _plain_fields(Nodes.join([*self._taken.values(), self.all()]))
 
     def read(self, arrays: Mapping[str, np.ndarray]) -> Nodes:
         """The nodes that :meth:`state` wrote, as they are stored."""
@@ -129,6 +147,10 @@ class Frontier:
     def replace(self, stored: Nodes) -> None:
         """These nodes, as they are stored, instead of those that are here."""
         self._take(np.arange(self._count))
+        self.add(stored)
+
+    def add(self, stored: Nodes) -> None:
+        """Nodes that are packed already."""
         self._put(stored)
 
     def _rows(self, rows: np.ndarray) -> Nodes:
@@ -165,6 +187,10 @@ class Frontier:
             new = np.empty((size, *store.shape[1:]), dtype=store.dtype)
             new[: self._count] = store[: self._count]
             self._store[name] = new
+
+
+def _plain_fields(nodes: Nodes) -> dict[str, np.ndarray]:
+    return {key: part for name, a in nodes.fields.items() for key, part in _plain(name, a).items()}
 
 
 def _plain(name: str, column: np.ndarray) -> dict[str, np.ndarray]:

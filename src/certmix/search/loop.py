@@ -80,11 +80,43 @@ class Search:
         if math.isfinite(self.ledger.upper) and not self.ledger.tolerances.closed(self.ledger.upper, leaves):
             self.ledger.message("the gap is smaller than it was: the search begins anew")
             return
-        nodes = self.frontier.read(own.arrays)
-        if isinstance(self.bound, ResumableBound):
-            nodes = self.bound.resumed(state.of("bound"), nodes)
-        self.frontier.replace(nodes)
+        self.frontier.replace(self._read(state))
         self.leaves, self.nodes = leaves, int(own.numbers["nodes"])
+
+    def _read(self, state: State) -> Nodes:
+        """The open nodes of a state, as they are stored."""
+        nodes = self.frontier.read(state.of("search").arrays)
+        return (
+            self.bound.resumed(state.of("bound"), nodes) if isinstance(self.bound, ResumableBound) else nodes
+        )
+
+    # -- other processes -------------------------------------------------------------------------------------
+    def hand_out(self, ticket: int) -> State | None:
+        """The best open node as the state of a search that has only that; None when none is worth a search."""
+        with self._changing:
+            self._prune(self.ledger.cutoff)
+            if len(self.frontier) == 0:
+                return None
+            own = State({"nodes": 0}, {"account": np.full(2, math.inf), **self.frontier.hand_out(ticket)})
+            bound = self.bound.state() if isinstance(self.bound, ResumableBound) else State()
+        return State.joined(search=own, bound=bound)
+
+    def take_in(self, ticket: int, state: State) -> None:
+        """What another search has made of the node that was handed out."""
+        own = state.of("search")
+        with self._changing:
+            self.frontier.add(self._read(state))
+            self.frontier.settled(ticket)
+            self._close(own.arrays["account"])
+            self.nodes += int(own.numbers["nodes"])
+
+    def take_back(self) -> None:
+        """What was handed out and has not come back is open as it was."""
+        with self._changing:
+            for ticket in self.frontier.handed_out:
+                self.frontier.take_back(ticket)
+
+    # -- one process -----------------------------------------------------------------------------------------
 
     def run(self, pause: Callable[[], bool] = lambda: False) -> Termination | None:
         """Search until the gap is reached, a limit strikes or nothing is open; None when paused before that."""
@@ -144,15 +176,19 @@ class Search:
 
     def _worth(self, cutoff: float) -> Nodes:
         """The nodes to explore next, without those that the cutoff has closed."""
-        if cutoff < self._pruned:
-            self._close(self.frontier.prune(cutoff))
-            self._pruned = cutoff
+        self._prune(cutoff)
         nodes = self._chosen()
         worth = nodes.bound < cutoff
         self._close(nodes.bound[~worth])
         if not worth.any():
             self.frontier.settled()
         return nodes.take(worth)
+
+    def _prune(self, cutoff: float) -> None:
+        """Close the open nodes that the cutoff has reached."""
+        if cutoff < self._pruned:
+            self._close(self.frontier.prune(cutoff))
+            self._pruned = cutoff
 
     def _back(self, nodes: Nodes) -> None:
         """Nodes that were not explored go back; their bounds stay in the account."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from threadpoolctl import threadpool_limits
 
+from certmix.cluster import Cluster, SchedulerLost, opened
 from certmix.engines import Outcome
 from certmix.ledger import Ledger
 from certmix.options import Options
@@ -14,6 +15,7 @@ from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
 from certmix.search.bounds.semidefinite.record import NO_RECORD, Recorder
 from certmix.search.engines import first_incumbent, reduced
 from certmix.search.loop import Search
+from certmix.search.spread import Spread
 from certmix.search.stopping import stop_reason
 from certmix.search.threads import Threads
 from certmix.status import Termination
@@ -39,10 +41,11 @@ class SemidefiniteEngine:
         instance = reduced(problem, ledger)
         first_incumbent(instance, ledger, options)
         labels = None if ledger.incumbent is None else ledger.incumbent.labels
-        ledger.record = Recorder() if options.certificate else None
+        # Workers send no record of what they did: the proof is then made anew, where one can be made.
+        ledger.record = Recorder() if options.certificate and not options.distributed else None
         # Blocks and nodes run side by side; threads inside the linear algebra would only get in each other's way.
         ledger.phase = "semidefinite relaxation"
-        with Threads(options.n_threads) as threads, threadpool_limits(1):
+        with Threads(options.n_threads) as threads, threadpool_limits(1), opened(options) as cluster:
             bound = SemidefiniteBound(
                 instance,
                 labels,
@@ -55,5 +58,15 @@ class SemidefiniteEngine:
             ledger.resumable = running
             if bound.recorder.full:  # the earlier run kept no record, and half of one is none
                 ledger.record = None
-            reason = running.finish()
+            reason = _finished(running, cluster)
         return Outcome(reason, infeasible=reason is Termination.EXHAUSTED and ledger.incumbent is None)
+
+
+def _finished(search: Search, cluster: Cluster | None) -> Termination:
+    if cluster is None:
+        return search.finish()
+    try:
+        return Spread(search, SemidefiniteEngine.name, cluster).finish()
+    except SchedulerLost as error:
+        search.ledger.message(f"stopped: {error}")
+        return Termination.INTERRUPTED
