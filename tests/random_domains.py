@@ -159,7 +159,7 @@ def state_of(
     pools = pools_of(domain, shape, instance)
     if any(not p.sizes.any() or len(p.index) == 0 for p in pools):
         return None
-    method = cold_start(shape, pools, T, labels, sigma, Threads(1))
+    method = cold_start(shape, pools, T, labels, sigma, Threads(1), np.inf)
     return State(domain, shape, pools, method, float(instance.entropy[domain.b <= 0, 0].sum()), instance)
 
 
@@ -176,7 +176,7 @@ def random_state(rng: np.random.Generator, found: Clusterings, domain: Region) -
     method = state.method
     method.run(int(rng.choice([1, 3, 40])))
     if rng.random() < 0.5:
-        refine(method, 0.0)
+        refine(method, 0.0, np.inf)
     for b in method.blocks:
         scramble(rng, b.cuts, method.root[state.pools[b.pool].index])
     if rng.random() < 0.5:
@@ -219,5 +219,6 @@ def narrowed(rng: np.random.Generator, state: State, row: np.ndarray) -> State |
     pools = pools_of(domain, shape, instance)
     if any(not p.sizes.any() or len(p.index) == 0 for p in pools):
         return None
-    method = warm_start(shape, pools, Warm(state.shape, state.method), Threads(1))
+    most = sum(b.x.size for b in state.method.blocks) * float(rng.choice([0.3, 0.7, np.inf]))
+    method = warm_start(shape, pools, Warm(state.shape, state.method), Threads(1), most)
     return State(domain, shape, pools, method, state.constant, instance)

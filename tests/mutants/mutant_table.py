@@ -649,6 +649,14 @@ MUTANTS = (
         SDP,
     ),
     Mutant(
+        "sdp: sizes lost where blocks are joined",
+        "A block that takes the place of several has the sizes of the first one only.",
+        "search/bounds/semidefinite/warm.py",
+        "low, high = intervals[p][run[0]].low, intervals[p][run[-1]].high",
+        "low, high = intervals[p][run[0]].low, intervals[p][run[0]].high",
+        ("tests/search/bounds/semidefinite/test_safe.py",),
+    ),
+    Mutant(
         "sdp: a lost child",
         "Where a group is not in a component is never looked at.",
         "search/bounds/semidefinite/bound.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import weakref
 
@@ -146,3 +147,31 @@ def test_a_node_holds_one_set_of_matrices_at_a_time(monkeypatch) -> None:
     problem, _ = blobs(40, 3, 3)
     solve(problem, "sdp", node_limit=3, threads=1)
     assert max(most) == 1
+
+
+def test_names_divide_pools_and_add_no_memory(monkeypatch) -> None:
+    """The blocks of a node never have more entries than a root may have, whatever is refined and named.
+
+    They lie side by side in every pool.
+    """
+    from certmix.search.bounds.semidefinite import pools as pools_module
+    from certmix.search.bounds.semidefinite import visit as visit_module
+
+    monkeypatch.setattr(pools_module, "FEW_ENTRIES", 0.0)
+    monkeypatch.setattr(pools_module, "MOST_BLOCKS", 3)
+    entries, named, prove = [], [], visit_module.prove
+
+    def look(method, *arguments):
+        entries.append(sum(b.x.size for b in method.blocks))
+        named.append(sum(pool.must >= 0 for pool in method.pools))
+        for p in range(len(method.pools)):
+            sizes = [range(b.low, b.high + 1) for b in method.blocks if b.pool == p]
+            assert all(a[-1] < b[0] for a, b in itertools.pairwise(sizes))
+        return prove(method, *arguments)
+
+    monkeypatch.setattr(visit_module, "prove", look)
+    rng = np.random.default_rng(3)
+    data = rng.normal(scale=1.2, size=(4, 5))[rng.integers(4, size=60)] + rng.normal(size=(60, 5))
+    solve(Problem(data, 4, variance=1.0), "sdp", node_limit=4, threads=1, verify=False)
+    assert max(named) == 4
+    assert 0.7 * 3 * 4 * 60**2 < max(entries) <= 3 * 4 * 60**2

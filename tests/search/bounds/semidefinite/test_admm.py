@@ -31,7 +31,7 @@ def started(seed: int) -> Method:
     domain.apart[3, 17] = domain.apart[17, 3] = True
     shape = contract(domain, instance)
     pools = pools_of(domain, shape, instance)
-    return cold_start(shape, pools, bound.T, bound.labels, 2.0 * instance.n_samples, Threads(1))
+    return cold_start(shape, pools, bound.T, bound.labels, 2.0 * instance.n_samples, Threads(1), np.inf)
 
 
 @pytest.mark.parametrize("seed", range(4))

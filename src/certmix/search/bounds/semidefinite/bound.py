@@ -17,6 +17,7 @@ from certmix.presolve.instance import Instance
 from certmix.search.bounds.base import Explored
 from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.semidefinite.contraction import Region
+from certmix.search.bounds.semidefinite.pools import MOST_BLOCKS, most_entries
 from certmix.search.bounds.semidefinite.record import MARGIN, NO_RECORD, SILENT_NOTE, Note, Recorder
 from certmix.search.bounds.semidefinite.sizes import LEAST_SPLIT, smallest_size
 from certmix.search.bounds.semidefinite.visit import NodeVisit, Surroundings, VisitedNode
@@ -75,6 +76,7 @@ class SemidefiniteBound:
             self.arrays,
             self.labels,
             self.T,
+            most_entries(instance),
             lambda: self._interrupted or self.should_stop(),
             self._improved,
         )
@@ -173,18 +175,23 @@ class SemidefiniteBound:
         return Nodes({**nodes.fields, "warm": np.full(len(nodes), -1, dtype=nodes["warm"].dtype)})
 
     def explore(self, nodes: Nodes, cutoff: float) -> Explored:
-        memory.give_back()  # the matrices of earlier nodes
         visits: list[VisitedNode] = [None] * len(nodes)  # type: ignore[list-item]
-        alone = len(nodes) == 1
+        alone = len(nodes) == 1 or self._entries(nodes) > self._around.most_entries
         if math.isfinite(cutoff):
             cutoff += MARGIN * max(1.0, abs(cutoff))
+
+        def taken(i: int) -> Warm | Multipliers | None:
+            """Where a node starts. Its matrices are the visit's alone, which gives them up as soon as it has begun."""
+            start = nodes["warm"][i]
+            nodes["warm"][i] = Multipliers.of(start, self.instance.weight)
+            return start
 
         def work(first: int, last: int) -> None:
             for i in range(first, last):
                 region = Region(nodes["mask"][i], nodes["a"][i], nodes["b"][i], nodes["apart"][i]).copy()
                 visits[i] = self.visit(
                     region,
-                    nodes["warm"][i],
+                    taken(i),
                     float(nodes.bound[i]),
                     cutoff,
                     self.threads if alone else Threads(1),
@@ -194,7 +201,7 @@ class SemidefiniteBound:
 
         try:
             if alone:
-                work(0, 1)
+                work(0, len(nodes))
             else:
                 self.threads.over(len(nodes), work)
         except KeyboardInterrupt:
@@ -212,6 +219,11 @@ class SemidefiniteBound:
                 self.recorder.settled(int(nodes["record"][i]))
         found = [self.instance.expand(v.found) for v in visits if v.found is not None]
         return Explored(Nodes(fields), np.array([v.open for v in visits]), found)
+
+    def _entries(self, nodes: Nodes) -> float:
+        """How many entries the blocks of nodes are likely to have at most."""
+        points = ((nodes["mask"] & (nodes["mask"] - 1)) != 0).sum(axis=1) + self.instance.n_components
+        return float(MOST_BLOCKS * self.instance.n_components * (points**2).sum())
 
     def branch(self, explored: Explored) -> Nodes:
         """A group is in a component, or it is not.
@@ -257,7 +269,9 @@ class SemidefiniteBound:
             self.on_root_bound(float(self._proved.min()))
 
         told = proved if root >= 0 else None
-        return NodeVisit(self._around, region, warm, bound, cutoff, threads, note, told).run()
+        node = NodeVisit(self._around, region, warm, bound, cutoff, threads, note, told)
+        del warm
+        return node.run()
 
     def _improved(self, means: np.ndarray) -> np.ndarray | None:
         """A clustering of the groups by local search."""

@@ -22,6 +22,12 @@ from certmix.presolve.instance import Instance
 from certmix.search.bounds.semidefinite.contraction import Contraction, Region
 from certmix.search.bounds.semidefinite.cuts import Cuts
 
+MOST_BLOCKS = (
+    6  # of the order of a root, for each component; all matrices of a node are no larger together ...
+)
+FEW_ENTRIES = 4e6  # ... but they may have so many entries in any case
+LEAST_TRACE = 0.02  # in components: a block that holds less is not worth refining
+
 
 @dataclass
 class ComponentPool:
@@ -135,9 +141,55 @@ def first_blocks(pool: ComponentPool, sizes: np.ndarray) -> list[tuple[int, int]
     return [(a, b - 1) for a, b in itertools.pairwise(edges) if pool.sizes[a:b].any()]
 
 
-def is_linear(pool: ComponentPool, low: int, high: int) -> bool:
-    """Whether the entropy is a line over these sizes, so that one block is as good as many."""
+def most_entries(instance: Instance) -> float:
+    """How many entries the blocks of a node may have, one matrix of each: names divide pools, but add no memory."""
+    return max(FEW_ENTRIES, MOST_BLOCKS * instance.n_components * float(instance.n_groups) ** 2)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A block before it has matrices: sizes of a pool, and how much it will hold, in components."""
+
+    low: int
+    high: int
+    held: float
+
+
+def joined(pools: list[ComponentPool], intervals: list[list[Interval]], most: float) -> list[list[list[int]]]:
+    """For every pool the numbers of its intervals, those in one list that have to share a block.
+
+    Neighbours do that hold little, and over which the entropy is nearly a line, until there are no more than ``most``
+    entries, or one block for each pool.
+    """
+    runs = [[[i] for i in range(len(mine))] for mine in intervals]
+    over = sum(len(pool.index) ** 2 * len(mine) for pool, mine in zip(pools, runs, strict=True)) - most
+    while over > 0.0:
+        choices = [
+            (_loss(pool, [intervals[p][j] for j in a + b]), p, i)
+            for p, pool in enumerate(pools)
+            for i, (a, b) in enumerate(itertools.pairwise(runs[p]))
+        ]
+        if not choices:
+            break
+        _, p, i = min(choices)
+        runs[p][i : i + 2] = [runs[p][i] + runs[p][i + 1]]
+        over -= len(pools[p].index) ** 2
+    return runs
+
+
+def _loss(pool: ComponentPool, run: list[Interval]) -> float:
+    """What may be lost by one chord for several intervals."""
+    return (LEAST_TRACE + sum(part.held for part in run)) * bend(pool, run[0].low, run[-1].high)
+
+
+def bend(pool: ComponentPool, low: int, high: int) -> float:
+    """How far the entropy is from a line over these sizes."""
     slope, offset = slope_of(pool, low, high)
     sizes = np.flatnonzero(pool.sizes[low : high + 1]) + low
-    bend = np.abs(pool.entropy[sizes] - slope * sizes - offset).max()
-    return bool(bend <= 1e-9 * max(1.0, np.abs(pool.entropy[sizes]).max()))
+    return float((pool.entropy[sizes] - slope * sizes - offset).max())
+
+
+def is_linear(pool: ComponentPool, low: int, high: int) -> bool:
+    """Whether the entropy is a line over these sizes, so that one block is as good as many."""
+    sizes = np.flatnonzero(pool.sizes[low : high + 1]) + low
+    return bend(pool, low, high) <= 1e-9 * max(1.0, float(np.abs(pool.entropy[sizes]).max()))

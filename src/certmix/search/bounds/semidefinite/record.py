@@ -79,7 +79,7 @@ class UnpackedStep:
     level: np.ndarray
     grain: np.ndarray
     rounded: Sequence[Rounded]
-    slack: list[np.ndarray]
+    slack: list[np.ndarray]  # N over its grain, the upper triangle
     cuts: list[tuple[np.ndarray, np.ndarray]]
 
 
@@ -167,6 +167,8 @@ class Recorder:
         entry = self.entries[node]
         self.count(-sum(step.size for step in entry.steps))
         entry.steps = []
+        if entry.parent >= 0:
+            self.entries[entry.parent].best = None  # its children have it
         return NodeNote(self, entry)
 
     def settled(self, node: int) -> None:
@@ -277,7 +279,7 @@ class NodeNote(Note):
             proof.level,
             proof.grain,
             proof.rounded,
-            [b.slack for b in method.blocks],
+            [_multiples(b.slack, grain) for b, grain in zip(method.blocks, proof.grain, strict=True)],
             [(b.cuts.ends, b.cuts.signs) for b in method.blocks],
         )
         if self._best is None or proof.bound > self._best.bound:
@@ -355,14 +357,7 @@ def pack(draft: UnpackedStep, gone: np.ndarray, pairs: np.ndarray) -> Step:
         cuts.append(triples[used])
         multipliers.append(rounded.cuts[used])
         counts.append(len(used))
-    whole = np.concatenate(
-        [
-            np.rint(slack[np.triu_indices(len(slack))] / grain).astype(np.int32)
-            for slack, grain in zip(draft.slack, draft.grain, strict=True)
-        ]
-    )
-    wide = bool(np.abs(whole).max(initial=0) >= 2**15)
-    packed = zlib.compress((whole if wide else whole.astype(np.int16)).tobytes(), 1)
+    whole = np.concatenate(draft.slack)
     arrays: dict[str, np.ndarray] = {
         "point": shape.of.astype(np.int32),
         "pool": of_component,
@@ -380,7 +375,14 @@ def pack(draft: UnpackedStep, gone: np.ndarray, pairs: np.ndarray) -> Step:
         "members": np.packbits(excluded),
         "pairs": np.packbits(pairs[np.triu_indices(M, 1)]) if pairs.any() else np.zeros(0, dtype=np.uint8),
     }
-    return Step("semidefinite", arrays, packed, wide, draft.bound)
+    packed = zlib.compress(whole.tobytes(), 1)
+    return Step("semidefinite", arrays, packed, whole.dtype == np.int32, draft.bound)
+
+
+def _multiples(slack: np.ndarray, grain: float) -> np.ndarray:
+    """The upper triangle of N over its grain, in as few bytes as it takes."""
+    whole = np.rint(slack[np.triu_indices(len(slack))] / grain)
+    return whole.astype(np.int16 if np.abs(whole).max(initial=0.0) < 2**15 else np.int32)
 
 
 def _triples(ends: np.ndarray, signs: np.ndarray) -> np.ndarray:

@@ -7,10 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from certmix.search.bounds.semidefinite.admm import Method
-from certmix.search.bounds.semidefinite.pools import SizeBlock, cost_matrix, slope_of
+from certmix.search.bounds.semidefinite.pools import LEAST_TRACE, SizeBlock, cost_matrix, slope_of
 
-MOST_BLOCKS = 8  # per component
-LEAST_TRACE = 0.02  # in components: a block that holds less is not worth it
 MOST_NEW_CUTS = 3000  # a block gets at a time
 
 
@@ -29,17 +27,20 @@ def separate(method: Method) -> int:
     return int(added.sum())
 
 
-def refine(method: Method, gap: float) -> bool:
-    """Split the blocks whose chord lies far below the entropy; True when there was one."""
+def refine(method: Method, gap: float, most: float) -> bool:
+    """Split the blocks whose chord lies far below the entropy; True when there was one.
+
+    The matrices have at most ``most`` entries afterwards.
+    """
     total = sum(p.count for p in method.pools)
+    room = most - sum(b.x.size for b in method.blocks)
     new: list[SizeBlock] = []
     for b in method.blocks:
         pool = method.pools[b.pool]
         sizes = np.flatnonzero(pool.sizes[b.low : b.high + 1]) + b.low
         bend = pool.entropy[sizes] - b.slope * sizes
-        room = len(new) < MOST_BLOCKS * total
         bent = bend.max() - bend.min() >= 0.25 * gap / total
-        if b.trace < LEAST_TRACE or len(sizes) < 3 or not bent or not room:
+        if b.trace < LEAST_TRACE or len(sizes) < 3 or not bent or b.x.size > room:
             new.append(b)
         else:
             at = min(max(int(sizes[np.argmax(bend)]), b.low), b.high - 1)
@@ -49,6 +50,7 @@ def refine(method: Method, gap: float) -> bool:
                 if pool.sizes[low : high + 1].any()
             ]
             new += [_part(b, method, low, high, 1.0 / len(halves)) for low, high in halves]
+            room -= b.x.size * (len(halves) - 1)
     done = len(new) > len(method.blocks)
     method.blocks[:] = new
     return done

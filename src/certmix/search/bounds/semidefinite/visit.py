@@ -9,6 +9,7 @@ from enum import Enum, auto
 
 import numpy as np
 
+from certmix import memory
 from certmix.kernels.arrays import Arrays
 from certmix.presolve.instance import Instance
 from certmix.search.bounds.leaves import exact_value
@@ -89,6 +90,7 @@ class Surroundings:
     ----------
     labels : of the groups, of a good clustering
     T : (N,), multipliers to start from
+    most_entries : that one matrix of every block of a node may have together
     stop : asked between rounds
     improved : a clustering of the groups by local search from means, or None
     """
@@ -97,6 +99,7 @@ class Surroundings:
     arrays: Arrays
     labels: np.ndarray
     T: np.ndarray
+    most_entries: float
     stop: Callable[[], bool]
     improved: Callable[[np.ndarray], np.ndarray | None]
 
@@ -177,15 +180,16 @@ class NodeVisit:
         """The method where the last one stopped, or from multipliers; the matrices of the last one are given up."""
         warm, self.warm = self.warm, None
         if isinstance(warm, Warm):
-            return warm_start(self.shape, pools, warm, self.threads)
+            return warm_start(self.shape, pools, warm, self.threads, self.around.most_entries)
         around = self.around
         T, sigma = around.T, TUNING.penalty * self.instance.n_samples
         if warm is not None:
             T, sigma = warm.T, warm.sigma
-        return cold_start(self.shape, pools, T, around.labels, sigma, self.threads)
+        return cold_start(self.shape, pools, T, around.labels, sigma, self.threads, around.most_entries)
 
     def _round(self) -> Next:
         """Iterate, prove, and use the proof."""
+        memory.give_back()  # the matrices of earlier rounds and nodes
         self.method.run(TUNING.iterations)
         self.rounds += 1
         proof = self._proved()
@@ -198,7 +202,8 @@ class NodeVisit:
             if used is not Next.GO_ON:
                 return used
             separate(self.method)
-            if self._slow(TUNING.refine_rounds, TUNING.refine_gain) and refine(self.method, self._gap):
+            slow = self._slow(TUNING.refine_rounds, TUNING.refine_gain)
+            if slow and refine(self.method, self._gap, self.around.most_entries):
                 self.history = self.history[-1:]
                 return Next.GO_ON
         return Next.BRANCH if self._stalls() else Next.GO_ON

@@ -13,10 +13,13 @@ from certmix.search.bounds.semidefinite.admm import Method
 from certmix.search.bounds.semidefinite.contraction import Contraction
 from certmix.search.bounds.semidefinite.cuts import Cuts
 from certmix.search.bounds.semidefinite.pools import (
+    LEAST_TRACE,
     ComponentPool,
+    Interval,
     SizeBlock,
     cost_matrix,
     first_blocks,
+    joined,
     slope_of,
 )
 from certmix.search.threads import Threads
@@ -164,12 +167,24 @@ def cold_start(
     labels: np.ndarray,
     sigma: float,
     threads: Threads,
+    most: float,
 ) -> Method:
-    """Start from multipliers and a clustering of the groups."""
+    """Start from multipliers and a clustering of the groups, with at most so many entries in the blocks."""
     cover = -np.bincount(shape.of, weights=T, minlength=len(shape.root)) / shape.root / sigma
     clusters = _clusters(shape, labels)
     sizes = np.array([m for _, m in clusters]) if clusters else np.array([shape.weight.sum() / 2.0])
-    places = [(p, low, high) for p, pool in enumerate(pools) for low, high in first_blocks(pool, sizes)]
+    parts = [
+        [
+            Interval(low, high, float(((low <= sizes) & (sizes <= high)).sum()))
+            for low, high in first_blocks(pool, sizes)
+        ]
+        for pool in pools
+    ]
+    places = [
+        (p, parts[p][run[0]].low, parts[p][run[-1]].high)
+        for p, runs in enumerate(joined(pools, parts, most))
+        for run in runs
+    ]
     _require(pools, [p for p, _, _ in places])
     blocks = [_new_block(pools[p], p, low, high, shape.root, cover) for p, low, high in places]
     method = Method(shape.root, shape.apart, pools, blocks, cover, sigma, threads)
@@ -177,8 +192,10 @@ def cold_start(
     return method
 
 
-def warm_start(shape: Contraction, pools: list[ComponentPool], warm: Warm, threads: Threads) -> Method:
-    """Start from the parent's (or the same node's earlier) state, contracted.
+def warm_start(
+    shape: Contraction, pools: list[ComponentPool], warm: Warm, threads: Threads, most: float
+) -> Method:
+    """Start from the parent's (or the same node's earlier) state, contracted, with at most so many entries.
 
     The blocks of a state that nobody else needs are given up one by one, so that there are never two of all matrices.
     """
@@ -190,26 +207,62 @@ def warm_start(shape: Contraction, pools: list[ComponentPool], warm: Warm, threa
     cover = T / shape.root
     source = {int(k): p for p, pool in enumerate(old.pools) for k in pool.components}
     origin = [source[int(pool.components[0])] for pool in pools]
-    _require(pools, [p for p, q in enumerate(origin) for b in old.blocks if b.pool == q])
     shares = _shares(pools, old_shape, old, into)
     moves = [
         _Move.of(pool, old.pools[q].index, into, part, share)
         for pool, q, share in zip(pools, origin, shares, strict=True)
     ]
+    parts = _parts(pools, old, origin, moves, most)
+    _require(pools, [p for p, mine in enumerate(parts) for part in mine.values() if part.first])
     waiting = old.blocks if warm.alone else list(old.blocks)
     waiting.reverse()
-    blocks: list[SizeBlock] = []
-    while waiting:
+    found: list[list[SizeBlock]] = [[] for _ in pools]
+    for i in range(len(waiting)):
         b = waiting.pop()
         for p, pool in enumerate(pools):
-            if origin[p] != b.pool or not pool.sizes[b.low : b.high + 1].any():
+            part = parts[p].get(i)
+            if part is None:
                 continue
-            new = _new_block(pool, p, b.low, b.high, shape.root, cover)
-            blocks.append(new)
+            if part.first:
+                found[p].append(_new_block(pool, p, part.low, part.high, shape.root, cover))
             if b.x.size:
-                moves[p].fill(new, b, shape.root[pool.index], pool.must)
-    blocks.sort(key=lambda b: b.pool)
-    return Method(shape.root, shape.apart, pools, blocks, cover, sigma, threads)
+                moves[p].add(found[p][-1], b, part, shape.root[pool.index], pool.must)
+    return Method(shape.root, shape.apart, pools, [b for mine in found for b in mine], cover, sigma, threads)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What an old block becomes: a new one of the sizes ``[low, high]``, or a share of it where some are joined."""
+
+    low: int
+    high: int
+    first: bool  # of the parts of the new block
+    most: bool  # does it hold most of it
+    share: float
+
+
+def _parts(
+    pools: list[ComponentPool], old: Method, origin: list[int], moves: list[_Move], most: float
+) -> list[dict[int, _Part]]:
+    """For every pool what becomes of the old blocks, by their numbers."""
+    mine = [
+        [i for i, b in enumerate(old.blocks) if b.pool == q and pool.sizes[b.low : b.high + 1].any()]
+        for pool, q in zip(pools, origin, strict=True)
+    ]
+    intervals = [
+        [Interval(b.low, b.high, move.held(b)) for b in (old.blocks[i] for i in here)]
+        for here, move in zip(mine, moves, strict=True)
+    ]
+    found: list[dict[int, _Part]] = [{} for _ in pools]
+    for p, runs in enumerate(joined(pools, intervals, most)):
+        for run in runs:
+            low, high = intervals[p][run[0]].low, intervals[p][run[-1]].high
+            weight = LEAST_TRACE + np.array([intervals[p][j].held for j in run])
+            for n, j in enumerate(run):
+                found[p][mine[p][j]] = _Part(
+                    low, high, n == 0, n == np.argmax(weight), float(weight[n] / weight.sum())
+                )
+    return found
 
 
 @dataclass(frozen=True)
@@ -234,15 +287,22 @@ class _Move:
         at[kept] = place[kept]
         return cls(kept, at, gather, share[old_index[kept]])
 
-    def fill(self, new: SizeBlock, old: SizeBlock, r: np.ndarray, must: int) -> None:
+    def held(self, old: SizeBlock) -> float:
+        """What the pool takes over of a block, in components."""
+        return float(self.share**2 @ np.diag(old.x)[self.kept]) if old.x.size else old.trace
+
+    def add(self, new: SizeBlock, old: SizeBlock, part: _Part, r: np.ndarray, must: int) -> None:
+        """Matrices add up, multipliers are averaged; cuts come from the part that holds most."""
         gather, both = self.gather, np.ix_(self.kept, self.kept)
-        new.x = gather.T @ (np.outer(self.share, self.share) * old.x[both]) @ gather
-        new.u = gather.T @ old.u[both] @ gather
-        new.x, new.u = 0.5 * (new.x + new.x.T), 0.5 * (new.u + new.u.T)
-        new.over = (gather**2).T @ old.over[self.kept]
-        new.under = (gather**2).T @ old.under[self.kept]
-        new.rank = old.rank
-        new.cuts = old.cuts.moved(self.at, r, must)
+        x = gather.T @ (np.outer(self.share, self.share) * old.x[both]) @ gather
+        u = gather.T @ old.u[both] @ gather
+        new.x += 0.5 * (x + x.T)
+        new.u = (0.0 if part.first else new.u) + 0.5 * part.share * (u + u.T)
+        new.over += part.share * ((gather**2).T @ old.over[self.kept])
+        new.under += part.share * ((gather**2).T @ old.under[self.kept])
+        new.rank = old.rank if part.first else max(new.rank, old.rank)
+        if part.most:
+            new.cuts = old.cuts.moved(self.at, r, must)
 
 
 def _shares(
