@@ -125,7 +125,7 @@ def tell(recorder: Recorder, problem: Problem, result: Result) -> Draft:
             if entry.best is None:
                 raise Unproved("a node was left open before anything was proved of it")
             steps.append(entry.best)
-        for step in steps:
+        for step in (waiting.loaded() for waiting in steps):
             if step.kind == "name":
                 draft.step(number[i], "name", step.arrays)
             else:
@@ -163,8 +163,8 @@ class Store:
 
     def add(self, step: Step) -> int:
         """Append a step unless it is there already, as the bound of several leaves; its number."""
-        if id(step) in self._numbers:
-            return self._numbers[id(step)]
+        if step.number in self._numbers:
+            return self._numbers[step.number]
         pool = np.full(self._n_components, -1, dtype=np.int8)
         pool[: len(step.arrays["pool"])] = step.arrays["pool"]
         slack = step.slack()
@@ -172,7 +172,7 @@ class Store:
         parts["N4" if step.wide else "N2"] = slack
         for field in FIELDS:
             self._parts[field].append(parts[field].ravel())
-        self._numbers[id(step)] = len(self._parts["T"]) - 1
+        self._numbers[step.number] = len(self._parts["T"]) - 1
         return len(self._parts["T"]) - 1
 
     def arrays(self) -> dict[str, np.ndarray]:

@@ -17,16 +17,20 @@ def random_matrix(n: int, seed: int) -> np.ndarray:
 @pytest.mark.parametrize("n", [1, 5, 30, 80])
 @pytest.mark.parametrize("seed", range(3))
 def test_some_eigenpairs_are_those_of_the_whole_decomposition(n: int, seed: int) -> None:
-    """The largest ones by number and by level; at least one, even when the level is above all of them."""
+    """The largest ones by number, and down to a level; at least one, even when the level is above all of them."""
     matrix = random_matrix(n, seed)
     values = np.linalg.eigvalsh(matrix)
     for count in {1, (n + 1) // 2, n}:
         level = values[n - count] - 1e-6
-        for found, vectors in (largest(matrix, count), above(matrix, level)):
-            np.testing.assert_allclose(found, values[n - count :], atol=1e-9)
+        assert len(largest(matrix, count)[0]) == count
+        down = above(matrix, level, 1)[0]
+        assert len(down) == n or down[0] <= level
+        for found, vectors in (largest(matrix, count), above(matrix, level, 1)):
+            assert len(found) >= count
+            np.testing.assert_allclose(found, values[n - len(found) :], atol=1e-9)
             np.testing.assert_allclose(matrix @ vectors, vectors * found, atol=1e-9)
-    found, _ = above(matrix, values[-1] + 1.0)
-    np.testing.assert_allclose(found, values[-1:], atol=1e-9)
+    found, _ = above(matrix, values[-1] + 1.0, 1)
+    np.testing.assert_allclose(found, values[-len(found) :], atol=1e-9)
 
 
 def test_improved_eigenpairs_come_close() -> None:
@@ -61,8 +65,8 @@ def test_another_signature_means_scipys_own_call(n: int, monkeypatch: pytest.Mon
     matrix = random_matrix(n, 7)
     ways = (
         lambda: largest(matrix, 4),
-        lambda: above(matrix, float(np.linalg.eigvalsh(matrix)[-5])),
-        lambda: above(matrix, 1e9),
+        lambda: above(matrix, float(np.linalg.eigvalsh(matrix)[-5]), 2),
+        lambda: above(matrix, 1e9, 2),
         lambda: (np.array(smallest_from_below(matrix)), np.zeros((1, 1))),
     )
     direct = [way() for way in ways]

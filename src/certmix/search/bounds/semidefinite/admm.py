@@ -213,7 +213,7 @@ class Method:
 
         def again(first: int, last: int) -> None:
             for i in short[first:last]:
-                pairs[i] = above(self._point(blocks[i]), levels[blocks[i].pool])
+                pairs[i] = above(self._point(blocks[i]), levels[blocks[i].pool], len(pairs[i][0]))
 
         self.threads.over(len(short), again)
         return self._thresholds(blocks, idle, pairs) if short else levels

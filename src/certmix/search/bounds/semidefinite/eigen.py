@@ -7,31 +7,30 @@ import numpy as np
 from certmix.search.bounds.semidefinite.lapack import eigenpairs
 
 UNIT = 2.0**-53
-WHOLE_ORDER = 50  # up to this order the whole decomposition costs no more than a part of it
+WHOLE_ORDER = 50  # up to this order the whole decomposition costs no more than a part of it ...
+WHOLE_SHARE = 8  # ... nor does it beyond if more than one in so many eigenpairs is wanted
 
 
 def largest(matrix: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """The ``count`` largest eigenvalues, ascending, and their vectors."""
     n = len(matrix)
-    if n <= WHOLE_ORDER or 3 * count > n:
-        return _whole(matrix, count)
-    return eigenpairs(matrix.copy(), n - count, n - 1, vectors=True) or _whole(matrix, count)
-
-
-def _whole(matrix: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    values, vectors = np.linalg.eigh(matrix)
-    return values[-count:], vectors[:, -count:].copy()
-
-
-def above(matrix: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
-    """All eigenvalues above a level (the largest in any case), ascending, and their vectors."""
-    n = len(matrix)
-    found = None if n <= WHOLE_ORDER else eigenpairs(matrix.copy(), 0, n - 1, vectors=True, above=level)
+    found = None
+    if n > WHOLE_ORDER and WHOLE_SHARE * count <= n:
+        found = eigenpairs(matrix.copy(), n - count, n - 1, vectors=True)
     if found is None:
         values, vectors = np.linalg.eigh(matrix)
-        count = max(1, int((values > level).sum()))
-        return values[n - count :], vectors[:, n - count :]
-    return found if len(found[0]) else largest(matrix, 1)
+        found = values[-count:], vectors[:, -count:].copy()
+    return found
+
+
+def above(matrix: np.ndarray, level: float, known: int) -> tuple[np.ndarray, np.ndarray]:
+    """The largest eigenvalues, ascending, down to a level, and their vectors; ``known`` do not suffice."""
+    count = known
+    while True:
+        count = min(len(matrix), 2 * count)
+        values, vectors = largest(matrix, count)
+        if values[0] <= level or count == len(matrix):
+            return values, vectors
 
 
 def smallest_from_below(matrix: np.ndarray) -> float:

@@ -45,15 +45,15 @@ def _kinds(signature: bytes | None) -> str:
 
 
 def eigenpairs(
-    matrix: np.ndarray, first: int, last: int, vectors: bool, above: float | None = None
+    matrix: np.ndarray, first: int, last: int, vectors: bool
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Eigenvalues number ``first`` to ``last`` (from 0, ascending) of a symmetric matrix; None when LAPACK fails.
 
-    With ``above`` only those larger than it, whatever their number. The matrix is overwritten.
+    The matrix is overwritten.
     """
     routine = _routine()
     if routine is None:
-        return _by_scipy(matrix, first, last, vectors, above)
+        return _by_scipy(matrix, first, last, vectors)
     n, count = len(matrix), last - first + 1
     values = np.empty(n)
     out = np.empty((count if vectors else 1, n))  # columns of Fortran are rows here
@@ -61,8 +61,6 @@ def eigenpairs(
     work, integers = np.empty(26 * n + 64 * n), np.empty(10 * n, dtype=np.intc)
     whole = {name: ctypes.c_int(v) for name, v in (("n", n), ("il", first + 1), ("iu", last + 1))}
     zero, found, info = ctypes.c_double(0.0), ctypes.c_int(0), ctypes.c_int(0)
-    lower = ctypes.c_double(-np.inf if above is None else above)
-    upper = ctypes.c_double(float(np.abs(matrix).sum(axis=1).max()) + 1.0)  # by Gershgorin
     lwork, liwork = ctypes.c_int(len(work)), ctypes.c_int(len(integers))
     at = ctypes.byref
 
@@ -72,13 +70,13 @@ def eigenpairs(
     n_ = at(whole["n"])
     routine(
         text(b"V" if vectors else b"N"),
-        text(b"I" if above is None else b"V"),
+        text(b"I"),
         text(b"L"),
         n_,
         matrix.ctypes.data,
         n_,
-        at(lower),
-        at(upper),
+        at(zero),
+        at(zero),
         at(whole["il"]),
         at(whole["iu"]),
         at(zero),
@@ -93,21 +91,18 @@ def eigenpairs(
         at(liwork),
         at(info),
     )
-    if info.value != 0 or (above is None and found.value != count):
+    if info.value != 0 or found.value != count:
         return None
-    count = found.value
-    return values[:count], out[:count].T if vectors else out
+    return values[:count], out.T if vectors else out
 
 
 def _by_scipy(
-    matrix: np.ndarray, first: int, last: int, vectors: bool, above: float | None
+    matrix: np.ndarray, first: int, last: int, vectors: bool
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """The same by SciPy's own call, which knows its integers and holds the lock."""
-    part: dict[str, Any] = {"subset_by_index": (first, last)} if above is None else {}
-    if above is not None:
-        part = {"subset_by_value": (above, np.inf)}
+    some = (first, last)
     try:
-        found = eigh(matrix, eigvals_only=not vectors, driver="evr", check_finite=False, **part)
+        found = eigh(matrix, eigvals_only=not vectors, driver="evr", check_finite=False, subset_by_index=some)
     except (LinAlgError, ValueError):
         return None
     return found if vectors else (found, np.empty((1, len(matrix))))

@@ -22,6 +22,7 @@ from certmix.search.bounds.semidefinite.admm import Method
 from certmix.search.bounds.semidefinite.contraction import Contraction
 from certmix.search.bounds.semidefinite.cuts import Cuts
 from certmix.search.bounds.semidefinite.pools import SizeBlock
+from certmix.search.bounds.semidefinite.shelf import Shelf
 from certmix.state import State
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ MOST_BYTES = 200 * 2**20  # of one record
 MARGIN = 1e-9  # relative: what a checker may lose by rounding in other ways
 GAP_SHARE = 0.1  # share of the gap that the rounding of N may cost at worst; it costs far less
 LARGEST_MULTIPLE = 2.0**30  # of the grain
+LARGE = 2**18  # bytes: larger steps wait in a file
 KINDS = ("name", "semidefinite")  # of steps
 DECISIONS = ("parent", "group", "component", "inside", "size", "closed")  # of a node, as they are stored
 
@@ -98,6 +100,9 @@ class Step:
     def size(self) -> int:
         return sum(a.nbytes for a in self.arrays.values()) + len(self.packed) + 200
 
+    def loaded(self) -> Step:
+        return self
+
     def slack(self) -> np.ndarray:
         """N over its grain: the upper triangles of all blocks, one after another."""
         return np.frombuffer(zlib.decompress(self.packed), dtype=np.int32 if self.wide else np.int16)
@@ -114,6 +119,26 @@ class Step:
         return cls(KINDS[int(kind)], arrays, stored["packed"].tobytes(), bool(wide), bound)
 
 
+@dataclass(frozen=True)
+class ShelvedStep:
+    """A step that waits in a file."""
+
+    shelf: Shelf
+    place: tuple[int, int]
+    bound: float
+    size: int
+    number: int
+
+    def loaded(self) -> Step:
+        return replace(Step.read(self.shelf.get(self.place)), number=self.number)
+
+    def stored(self) -> dict[str, np.ndarray]:
+        return self.shelf.get(self.place)
+
+
+AnyStep = Step | ShelvedStep
+
+
 @dataclass
 class RecordedNode:
     """One node of the recorded tree."""
@@ -124,17 +149,17 @@ class RecordedNode:
     inside: bool = True  # is the group in the component, or in none of those that it stands for
     size: int = -1  # instead of a group: is the component no larger than this, or are all of them larger
     empty: tuple[int, ...] = ()  # components without samples: of a root
-    steps: list[Step] = field(default_factory=list)
-    best: Step | None = None  # the proof of the node's bound while it is open
-    given: Step | None = None  # the same before it was visited
+    steps: list[AnyStep] = field(default_factory=list)
+    best: AnyStep | None = None  # the proof of the node's bound while it is open
+    given: AnyStep | None = None  # the same before it was visited
     closed: bool = False
 
 
 class Recorder:
     """The tree of one search and the steps that settle its nodes.
 
-    Nodes are visited in several threads, each node in one. Memory is bounded: beyond ``most_bytes`` everything is
-    dropped and ``full`` is set.
+    Nodes are visited in several threads, each node in one. Large steps wait in a temporary file. Beyond ``most_bytes``
+    everything is dropped and ``full`` is set.
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
@@ -143,6 +168,7 @@ class Recorder:
         self.bytes = 0
         self.full = False
         self._lock = Lock()
+        self._shelf: Shelf | None = None
 
     def add(self, parent: int, group: int, component: int, inside: bool) -> int:
         """A new node; returns its number."""
@@ -171,6 +197,20 @@ class Recorder:
             self.entries[entry.parent].best = None  # its children have it
         return NodeNote(self, entry)
 
+    def kept(self, step: Step) -> AnyStep:
+        """The step, counted; in a file if it is large and there is room for it."""
+        self.count(step.size)
+        if step.size < LARGE:
+            return step
+        try:
+            with self._lock:
+                self._shelf = self._shelf or Shelf()
+            return ShelvedStep(
+                self._shelf, self._shelf.put(step.stored()), step.bound, step.size, step.number
+            )
+        except OSError:
+            return step
+
     def settled(self, node: int) -> None:
         """A visit has closed the node: its steps, or the constraints, settle it."""
         entry = self.entries[node]
@@ -198,7 +238,7 @@ class Recorder:
         self.full = not state
         if self.full:
             return
-        step: dict[int, Step | None] = {int(name): Step.read(stored) for name, stored in state.kept.items()}
+        step: dict[int, AnyStep | None] = {int(n): self.kept(Step.read(a)) for n, a in state.kept.items()}
         step[-1] = None
         a = state.arrays
         ends = np.cumsum(a["step_count"])
@@ -297,14 +337,11 @@ class NodeNote(Note):
         if self._best is None or self.recorder.full:
             return
         if self.entry.best is None or self._best.bound > self.entry.best.bound:
-            step = pack_alone(self._best)
-            self.recorder.count(step.size)
-            self.entry.best = step
+            self.entry.best = self.recorder.kept(pack_alone(self._best))
 
     def _add(self, step: Step) -> None:
         if not self.recorder.full:
-            self.entry.steps.append(step)
-            self.recorder.count(step.size)
+            self.entry.steps.append(self.recorder.kept(step))
 
 
 class NoRecord(Recorder):
