@@ -15,7 +15,7 @@ from certmix.errors import InfeasibleError
 from certmix.io.certificates import Certificate
 from certmix.presolve.instance import reduce
 from certmix.problem import CannotLink, Label, MinimumSize, MustLink, Problem
-from certmix.search.bounds.semidefinite import visit
+from certmix.search.bounds.semidefinite import record, visit
 from certmix.search.bounds.semidefinite.record import NoRecord, Recorder
 from certmix.status import Status
 from certmix.verify.check import Verdict, check
@@ -91,6 +91,25 @@ def test_trees_are_certified_whatever_the_number_of_threads(
     verdict = verdict_on(certified(problem, result, recorder), problem)
     assert verdict.verified, verdict.sentence
     assert len(recorder.entries) > 4
+
+
+def test_a_certificate_is_the_same_from_steps_that_waited_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large steps take no memory; nothing of them is lost, and what is shared by leaves stays shared."""
+    hurry(monkeypatch)
+    problem = overlapping(2, n=16, spread=0.7)
+    made = []
+    for large in (0, record.LARGE):
+        monkeypatch.setattr(record, "LARGE", large)
+        result, recorder = searched(problem, node_limit=6)
+        steps = [
+            step for entry in recorder.entries for step in (*entry.steps, entry.best) if step is not None
+        ]
+        assert steps
+        assert all(isinstance(step, record.Step if large else record.ShelvedStep) for step in steps)
+        made.append(certified(problem, result, recorder))
+    assert made[0].arrays.keys() == made[1].arrays.keys()
+    assert all(np.array_equal(made[0].arrays[name], made[1].arrays[name]) for name in made[0].arrays)
+    assert verdict_on(made[0], problem).verified
 
 
 def test_components_that_may_be_empty() -> None:

@@ -66,7 +66,7 @@ class Cuts:
         alive &= np.all(np.diff(key, axis=1) != 0, axis=1)
         kept = Cuts(
             np.where(used[alive][:, :, None], ends[alive], 0),
-            self.signs[alive],
+            self.signs[alive].astype(np.float64),
             self.multiplier[alive],
             np.zeros((len(r), len(r))),
         )

@@ -114,17 +114,17 @@ class WarmStore:
 
 
 def keep(shape: Contraction, method: Method) -> Warm:
-    """What an open node stores of its state: matrices in single precision, or none where they are very large.
+    """What an open node stores of its state: matrices in single precision and cuts, or none where they are very large.
 
     What is lost is only where the method starts; every proof is made from what it then reaches.
     """
     lean = []
-    size = sum(2 * 4 * b.x.size for b in method.blocks)
+    some = slice(None if sum(2 * 4 * b.x.size for b in method.blocks) <= STATE_BYTES else 0)
     nothing = np.zeros((0, 0))
     for b in method.blocks:
-        x = b.x.astype(np.float32) if size <= STATE_BYTES else nothing
-        u = b.u.astype(np.float32) if size <= STATE_BYTES else nothing
-        cuts = Cuts(b.cuts.ends, b.cuts.signs, b.cuts.multiplier, nothing)
+        x, u = b.x[some].astype(np.float32), b.u[some].astype(np.float32)
+        ends, signs = b.cuts.ends[some].astype(np.int16), b.cuts.signs[some].astype(np.int8)
+        cuts = Cuts(ends, signs, b.cuts.multiplier[some], nothing)
         lean.append(replace(b, x=x, u=u, cuts=cuts, cost=nothing, slack=nothing, basis=nothing))
     kept = Method(method.root, np.zeros((0, 0), dtype=bool), [], lean, method.cover, method.sigma, Threads(1))
     kept.pools = method.pools
