@@ -22,7 +22,7 @@ from certmix.search.bounds.semidefinite.admm import Method
 from certmix.search.bounds.semidefinite.contraction import Contraction
 from certmix.search.bounds.semidefinite.cuts import Cuts
 from certmix.search.bounds.semidefinite.pools import SizeBlock
-from certmix.search.bounds.semidefinite.shelf import Shelf
+from certmix.search.bounds.semidefinite.shelf import Bundle, Shelf
 from certmix.state import State
 
 if TYPE_CHECKING:
@@ -123,17 +123,16 @@ class Step:
 class ShelvedStep:
     """A step that waits in a file."""
 
-    shelf: Shelf
-    place: tuple[int, int]
+    arrays: Bundle
     bound: float
     size: int
     number: int
 
     def loaded(self) -> Step:
-        return replace(Step.read(self.shelf.get(self.place)), number=self.number)
+        return replace(Step.read(self.arrays), number=self.number)
 
-    def stored(self) -> dict[str, np.ndarray]:
-        return self.shelf.get(self.place)
+    def stored(self) -> Mapping[str, np.ndarray]:
+        return self.arrays
 
 
 AnyStep = Step | ShelvedStep
@@ -205,9 +204,7 @@ class Recorder:
         try:
             with self._lock:
                 self._shelf = self._shelf or Shelf()
-            return ShelvedStep(
-                self._shelf, self._shelf.put(step.stored()), step.bound, step.size, step.number
-            )
+            return ShelvedStep(self._shelf.put(step.stored()), step.bound, step.size, step.number)
         except OSError:
             return step
 
