@@ -135,14 +135,17 @@ def semidefinite_bound(instance: Instance, ledger: Ledger, options: Options) -> 
 
 
 def split_semidefinite_bound(instance: Instance, ledger: Ledger, options: Options) -> Bound:
-    """The same with its root split by the smallest size, which is meant for hundreds of groups."""
+    """The same with its root split by the smallest size and sizes sharing blocks, which is meant for hundreds of groups."""
     labels = None if ledger.incumbent is None else ledger.incumbent.labels
-    return SemidefiniteBound(instance, labels, on_root_bound=ledger.raise_bound, split_from=1)
+    entries = 3.0 * instance.n_groups**2
+    return SemidefiniteBound(
+        instance, labels, on_root_bound=ledger.raise_bound, split_from=1, entries=entries
+    )
 
 
 def forgetful_semidefinite_bound(instance: Instance, ledger: Ledger, options: Options) -> Bound:
-    """The same without room for the states that nodes start from."""
-    bound = SemidefiniteBound(instance, None, on_root_bound=ledger.raise_bound)
+    """The same without room for the states that nodes start from, or for more than one block in a pool."""
+    bound = SemidefiniteBound(instance, None, on_root_bound=ledger.raise_bound, entries=0.0)
     bound._warm = WarmStore(most_bytes=0)
     return bound
 

@@ -43,6 +43,8 @@ class SemidefiniteBound:
         Writes the proof down, if it does. The search is the same with any.
     split_from : int
         From so many groups on the root is split by the smallest size.
+    entries : float, optional
+        How many the blocks of a node may have, one matrix of each; see :func:`.pools.most_entries`.
     """
 
     reaches = True
@@ -57,6 +59,7 @@ class SemidefiniteBound:
         on_root_bound: Callable[[float], None] = lambda bound: None,
         recorder: Recorder = NO_RECORD,
         split_from: int = SPLIT_FROM,
+        entries: float | None = None,
     ) -> None:
         self.instance, self.recorder, self.split_from = instance, recorder, split_from
         self.arrays = instance_arrays(instance)
@@ -76,7 +79,7 @@ class SemidefiniteBound:
             self.arrays,
             self.labels,
             self.T,
-            most_entries(instance),
+            most_entries(instance) if entries is None else entries,
             lambda: self._interrupted or self.should_stop(),
             self._improved,
         )
