@@ -135,7 +135,7 @@ def semidefinite_bound(instance: Instance, ledger: Ledger, options: Options) -> 
 
 
 def split_semidefinite_bound(instance: Instance, ledger: Ledger, options: Options) -> Bound:
-    """The same with its root split by the smallest size and sizes sharing blocks, which is meant for hundreds of groups."""
+    """The same with its root split by the smallest size and few blocks, which is meant for hundreds of groups."""
     labels = None if ledger.incumbent is None else ledger.incumbent.labels
     entries = 3.0 * instance.n_groups**2
     return SemidefiniteBound(
