@@ -89,6 +89,7 @@ class Ledger:
             "computed"  # level of the bound's proof; an engine that relies on a solver says so
         )
         self.record: Any = None  # what an engine leaves for the maker of a certificate; nothing reads it here
+        self.keeps_proof = False  # whether the certificate is wanted, or only that it has been checked
         self.resumed = State()  # what an earlier run left for its engine to go on from
         self.resumable: Resumable | None = None  # who knows what a later run can go on from
         self.resumed_from: Mapping[str, Any] | None = None  # where it is on disk, until there is a new one

@@ -107,6 +107,7 @@ def solve(
     if earlier is not None and not any(isinstance(observer, Snapshot) for observer in observers):
         observers = (*observers, Snapshot(earlier.directory, overwrite=True))
     ledger = Ledger(problem, options.tolerances, (), Stop())
+    ledger.keeps_proof = bool(options.certificate)
     automatic = options.engine == "auto"
     if earlier is not None and automatic:
         chosen, reason = earlier.engine, "the run that is resumed has it"

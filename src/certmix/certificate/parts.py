@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from certmix.certificate.draft import Unproved, incumbent, stated
-from certmix.io.atomic import write_atomically
 from certmix.io.certificates import Certificate
-from certmix.io.npz import NestedArrays
+from certmix.io.npz import NestedArrays, Spool, Stored
 from certmix.problem import Problem
 from certmix.result import Result
 from certmix.verify.check import Verdict, check
@@ -43,14 +41,11 @@ class PartProof:
     data: str
     verified: bool
     steps: Sequence[Mapping[str, Any]] = ()
-    arrays: bytes | Path | None = None
+    arrays: bytes | Stored | None = None
 
-    def stored(self, path: Path) -> PartProof:
-        """The same with its arrays in a file of this name instead of in memory."""
-        if isinstance(self.arrays, bytes):
-            write_atomically(path, self.arrays)
-            return replace(self, arrays=path)
-        return self
+    def on_disk(self, spool: Spool) -> PartProof:
+        """The same with its arrays in a temporary file instead of in memory."""
+        return replace(self, arrays=spool.put(self.arrays)) if isinstance(self.arrays, bytes) else self
 
 
 def added(problem: Problem, result: Result, proofs: Sequence[PartProof]) -> tuple[Certificate, Verdict]:
@@ -67,7 +62,7 @@ def added(problem: Problem, result: Result, proofs: Sequence[PartProof]) -> tupl
     for t, proof in enumerate(proofs):
         of[proof.samples] = t
     if (of < 0).any() or sum(len(proof.samples) for proof in proofs) != len(of):
-        raise Unproved("the parts that are proved are no partition of the samples")
+        raise Unproved(f"of {np.count_nonzero(of < 0)} samples in some parts nothing is proved")
     bound = min(total_below(np.array([proof.bound for proof in proofs])), result.objective)
     claim = {
         "claim": "sum",

@@ -6,9 +6,12 @@ import hashlib
 import io
 import math
 import re
+import tempfile
+import threading
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -34,19 +37,50 @@ _UNREADABLE = (
 )
 
 
+class Spool:
+    """A temporary file for what would take too much memory; it goes away with its last reader, whatever happens."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile(prefix="certmix-")  # noqa: SIM115
+        self._lock = threading.Lock()
+
+    def put(self, content: bytes) -> Stored:
+        with self._lock:
+            start = self._file.seek(0, io.SEEK_END)
+            self._file.write(content)
+        return Stored(self, start, len(content))
+
+    def read(self, start: int, length: int) -> bytes:
+        with self._lock:
+            self._file.seek(start)
+            return self._file.read(length)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A piece of a :class:`Spool`."""
+
+    spool: Spool
+    start: int
+    length: int
+
+    def read(self) -> bytes:
+        return self.spool.read(self.start, self.length)
+
+
 class NestedArrays(Mapping[str, np.ndarray]):
     """Arrays by name and, as ``parts/t/NAME``, those of parts, each an NPZ file; one part is in memory at a time.
 
     Attributes
     ----------
     own : the arrays beside the parts
-    parts : for each part its NPZ file: bytes, a path, or a place in ``archive``; None for one that was not kept
+    parts : for each part its NPZ file: bytes, or where they are; None for one that was not kept
     """
 
     def __init__(
         self,
         own: Mapping[str, np.ndarray],
-        parts: Sequence[bytes | Path | zipfile.ZipInfo | None],
+        parts: Sequence[bytes | Stored | zipfile.ZipInfo | None],
         archive: zipfile.ZipFile | None = None,
     ) -> None:
         self.own, self.parts, self._archive = own, parts, archive
@@ -67,7 +101,7 @@ class NestedArrays(Mapping[str, np.ndarray]):
             if part.file_size > MOST_PART:
                 raise InputError(f"{part.filename} holds more than {MOST_PART:,} bytes")
             return self._archive.read(part)
-        return part.read_bytes() if isinstance(part, Path) else part
+        return part.read() if isinstance(part, Stored) else part
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name in self.own:

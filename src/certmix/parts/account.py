@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from certmix.certificate.parts import PartProof
 from certmix.ledger import Progress
 from certmix.observers.base import Silent
 
@@ -30,6 +31,7 @@ class Part(Silent):
     bound : the best lower bound
     value : the best objective of a clustering of the part; at most its share
     tries : how often it was worked on
+    proofs : the best that there are, of the part or of the parts that it was put together from
     """
 
     groups: np.ndarray
@@ -38,6 +40,13 @@ class Part(Silent):
     bound: float
     value: float
     tries: int = 0
+    proofs: list[PartProof] = field(default_factory=list)
+
+    def proved(self, proof: PartProof) -> None:
+        """Take a proof and its bound, unless there are better ones."""
+        if not self.proofs or proof.bound > summed(known.bound for known in self.proofs):
+            self.proofs = [proof]
+        self.bound = max(self.bound, proof.bound)
 
     def progressed(self, progress: Progress) -> None:
         self.bound = max(self.bound, progress.bound)

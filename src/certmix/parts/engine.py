@@ -57,4 +57,8 @@ def _whole(problem: Problem, ledger: Ledger, options: Options) -> Outcome:
     found = engine(name)
     found = found if found.certified else engine("dual")
     ledger.message(f"all samples fit into one part: engine {found.name}, because {reason}")
-    return found.run(problem, ledger, options)
+    proofs, bound, ledger.record = ledger.record, ledger.bound, None
+    outcome = found.run(problem, ledger, options)
+    if proofs and ledger.bound == bound:  # the parts have proved more
+        ledger.record = proofs
+    return outcome

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from certmix.cluster import Cluster
+from certmix.io.npz import Spool
 from certmix.ledger import Ledger
 from certmix.options import Options
 from certmix.parts.account import Account, Part, summed
@@ -43,6 +44,8 @@ class PartsRun:
         ledger.phase = "partition"
         count = -(-instance.n_groups // size)
         pieces = Imitation(instance, self._point()).parts(np.arange(instance.n_groups), count, options.seed)
+        self._spool = Spool() if ledger.keeps_proof else None
+        ledger.record = [] if options.certificate else None
         self.account = Account([])
         self.account.parts += self._prepared(pieces)
 
@@ -72,8 +75,13 @@ class PartsRun:
         for number, answer in self._answers(jobs):
             part = jobs[number].part
             part.tries += 1
-            part.bound, part.value = max(part.bound, answer.bound), min(part.value, answer.value)
             self.ledger.nodes += answer.nodes
+            part.value = min(part.value, answer.value)
+            if answer.proof is not None:
+                part.proved(answer.proof if self._spool is None else answer.proof.on_disk(self._spool))
+                self.ledger.record = [proof for part in self.account.parts for proof in part.proofs]
+            elif not part.proofs:  # what is proved is worth more than a little more that is not
+                part.bound = max(part.bound, answer.bound)
             self._tell()
 
     def _answers(self, jobs: list[Job]) -> Iterator[tuple[int, PartAnswer]]:
@@ -90,11 +98,14 @@ class PartsRun:
             job.seconds,
             job.nodes,
             self.options.seed,
+            samples if self.options.certificate else None,
+            self.ledger.keeps_proof,
         )
 
     def _watched(self, job: Job) -> Callable[[Stop], PartAnswer]:
-        """In a thread the part itself hears of better bounds, and the flag of the run is heard."""
-        return lambda stop: self._task(job)(stop, (job.part,))
+        """In a thread the run's flag is heard, and the part hears of better bounds, unless proofs are what counts."""
+        observers = () if self.options.certificate else (job.part,)
+        return lambda stop: self._task(job)(stop, observers)
 
     @property
     def _slots(self) -> int:
@@ -135,6 +146,7 @@ class PartsRun:
         merged = list(self._prepared(np.sort(np.concatenate([a.groups, b.groups])) for a, b in pairs))
         for part, (a, b) in zip(merged, pairs, strict=True):
             part.bound = max(part.bound, summed([a.bound, b.bound]))
+            part.proofs = a.proofs + b.proofs
         self.account = Account(merged + rest)
 
     # -- the incumbent ---------------------------------------------------------------------------------------

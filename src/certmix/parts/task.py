@@ -9,13 +9,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from certmix.auto import choose
+from certmix.certificate.draft import Unproved
+from certmix.certificate.parts import PartProof
+from certmix.certificate.prove import prove_part
 from certmix.engines import Engine, engine
 from certmix.errors import InfeasibleError
 from certmix.ledger import Ledger, Observer
 from certmix.options import Options
 from certmix.problem import Problem
+from certmix.result import build_result
+from certmix.search.record import RunRecord
 from certmix.status import Termination, Tolerances
 from certmix.stopping import Abandoned, Stop, attend
+
+LEAST_BUDGET = 1.0  # seconds that a proof may take however short the search was
+PROOF_SHARE = 0.5  # ... and of the seconds of the search
 
 
 @dataclass(frozen=True)
@@ -29,6 +37,7 @@ class PartAnswer:
     labels, means : that clustering, and where its clusters are; None when none is known
     seconds, nodes : what the work took
     why : why it ended
+    proof : of the bound or a little less, if it was asked for and could be made
     """
 
     bound: float
@@ -38,6 +47,7 @@ class PartAnswer:
     seconds: float
     nodes: int
     why: Termination
+    proof: PartProof | None = None
 
 
 @dataclass(frozen=True)
@@ -49,6 +59,8 @@ class PartTask:
     part : a problem of :class:`certmix.problem.restriction.Restriction`
     labels : a clustering to start from, if any
     gap : in nats, good enough
+    samples : of the whole problem, which these are; a proof is made if they are given
+    keep : whether the proof is wanted, or only that it has been checked
     """
 
     part: Problem
@@ -57,6 +69,8 @@ class PartTask:
     seconds: float = math.inf
     node_limit: int | None = None
     seed: int = 0
+    samples: np.ndarray | None = None
+    keep: bool = False
 
     def __call__(self, stop: Stop | None = None, observers: Sequence[Observer] = ()) -> PartAnswer:
         return solve_part(
@@ -66,6 +80,8 @@ class PartTask:
             seconds=self.seconds,
             node_limit=self.node_limit,
             seed=self.seed,
+            samples=self.samples,
+            keep=self.keep,
             observers=observers,
             stop=stop,
         )
@@ -79,6 +95,8 @@ def solve_part(
     seconds: float = math.inf,
     node_limit: int | None = None,
     seed: int = 0,
+    samples: np.ndarray | None = None,
+    keep: bool = False,
     observers: Sequence[Observer] = (),
     stop: Stop | None = None,
 ) -> PartAnswer:
@@ -100,6 +118,7 @@ def solve_part(
         threads=1,
         seed=seed,
         restarts=1,
+        certificate=samples is not None,
     )
     runner = _engine_for(part, options)
 
@@ -122,6 +141,9 @@ def solve_part(
     except MemoryError:
         why = Termination.MEMORY
     found = ledger.incumbent
+    proof = None
+    if samples is not None and _provable(ledger):
+        proof = _proved(samples, part, ledger, runner.name, why, keep)
     return PartAnswer(
         ledger.bound,
         ledger.upper,
@@ -130,7 +152,36 @@ def solve_part(
         ledger.seconds,
         ledger.nodes,
         why,
+        proof,
     )
+
+
+def _provable(ledger: Ledger) -> bool:
+    """Whether a proof is worth its time: of a gap that was reached, or from a record that only has to be replayed."""
+    replayed = ledger.record is not None and not isinstance(ledger.record, RunRecord)
+    wanted = ledger.stop.reason is not Termination.INTERRUPTED and not ledger.sealed
+    return (
+        wanted and math.isfinite(ledger.upper) and math.isfinite(ledger.bound) and (ledger.closed or replayed)
+    )
+
+
+def _proved(
+    samples: np.ndarray, part: Problem, ledger: Ledger, name: str, why: Termination, keep: bool
+) -> PartProof | None:
+    result = build_result(part, ledger, engine=name, termination=why, certificate_level="computed")
+    limit = max(LEAST_BUDGET, PROOF_SHARE * ledger.seconds)
+    try:
+        return prove_part(
+            samples,
+            part,
+            result,
+            ledger.record,
+            keep=keep,
+            time_limit=limit,
+            should_stop=lambda: ledger.stop.raised,
+        )
+    except Unproved:
+        return None
 
 
 def _engine_for(part: Problem, options: Options) -> Engine:
