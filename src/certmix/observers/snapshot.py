@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from certmix.errors import InputError
+from certmix.errors import InputError, OutputError
 from certmix.ledger import Progress
 from certmix.observers.base import Silent
 from certmix.status import Termination
@@ -78,7 +80,8 @@ class Snapshot(Silent):
         self._pace, self._state_pace = Pace(every, share), Pace(every, share)
         self._run: tuple[Problem, str, Ledger] | None = None
         self._files = StateFiles(self.path.with_suffix(""))
-        self._new_incumbent = False
+        self._new_incumbent = self._complained = False
+        self._writing = threading.RLock()  # a run that is late does not wait for whoever is writing
 
     def started(self, problem: Problem, engine: str, ledger: Ledger) -> None:
         self._run = (problem, engine, ledger)
@@ -87,14 +90,26 @@ class Snapshot(Silent):
 
     def progressed(self, progress: Progress) -> None:
         self._new_incumbent |= bool(progress.source)
-        with_state = self._state_pace.due() and self._write_state()
-        if with_state or self._pace.due(at_once=self._new_incumbent):
-            self.write()
+        with self._writing, self._complaining():
+            with_state = self._state_pace.due() and self._write_state()
+            if with_state or self._pace.due(at_once=self._new_incumbent):
+                self.write()
 
     def finished(self, result: Result) -> None:
-        if result.termination in RESUMABLE:
-            self._write_state()
-        self.write(result.termination)
+        with self._writing, self._complaining():
+            if result.termination in RESUMABLE:
+                self._write_state()
+            self.write(result.termination)
+
+    @contextmanager
+    def _complaining(self) -> Iterator[None]:
+        """Where nothing can be written the run goes on, and says so once."""
+        try:
+            yield
+        except OutputError as error:
+            if self._run is not None and not self._complained:
+                self._complained = True
+                self._run[2].message(f"warning: this run cannot be resumed: {error}")
 
     def write(self, termination: Termination = Termination.INTERRUPTED) -> None:
         """Write incumbent and bound, and which state there is to go on from."""
