@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +34,12 @@ def pieces(rng: np.random.Generator, options: Options) -> list[Options]:
         gap = options.gap if rng.random() < 0.7 else float(rng.choice([1e-9, 1e-4, 1e-2, 0.2]))
         found.append(replace(options, node_limit=int(rng.integers(1, 30)), gap=gap))
     return [*found, options]
+
+
+def cut_short(problem: Problem, directory: Path, engine: str, **options: Any) -> Result:
+    """A run that ends after a few nodes and can be resumed."""
+    given = {"node_limit": 3, "restarts": 1, **options}
+    return solve(problem, engine, observers=[Snapshot(directory, every=0.0)], **given)
 
 
 def through_files(state: State, directory: Path) -> State:

@@ -31,6 +31,7 @@ _PLACES = {
     "Partitioning": "certmix.problem",
     "Problem": "certmix.problem",
     "Result": "certmix.result",
+    "Snapshot": "certmix.observers.snapshot",
     "UnsupportedError": "certmix.errors",
     "datasets": "",
     "estimate_precision": "certmix.problem",
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from certmix.errors import CertmixError, CovarianceWarning, InfeasibleError, InputError, UnsupportedError
     from certmix.estimator import CertifiedGaussianMixture
     from certmix.io.constraints import read_constraints
+    from certmix.observers.snapshot import Snapshot
     from certmix.options import Options
     from certmix.problem import (
         CannotLink,

@@ -151,8 +151,8 @@ class Options:
         Path | None,
         Option(
             "Go on with the unfinished run in DIR, with the same data and options; limits, gap and threads may differ.",
-            more="DIR was written by certmix solve --out or by observers.snapshot.Snapshot. The limits are for what is "
-            "still to be done, and the state is written there again.",
+            more="DIR was written by certmix solve --out, or by the observer certmix.Snapshot; it is written to again. "
+            "Limits are for what is still to be done.",
             metavar="DIR",
         ),
     ] = None

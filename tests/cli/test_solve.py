@@ -30,7 +30,8 @@ PROMISED = {
     "weights": list,
     "certificate": str,
 }
-SMALL = "solve data.csv -k 2 --columns a,b --variance 0.5 --engine enumerate"
+ANY = "solve data.csv -k 2 --columns a,b --variance 0.5"
+SMALL = f"{ANY} --engine enumerate"
 
 
 def rows(path):
@@ -154,6 +155,47 @@ def test_results_are_not_written_over_unasked(certmix, files, name):
     assert [(p.name, p.read_text()) for p in (files / "out").iterdir()] == [(name, "mine")]
     assert certmix(f"{SMALL} --out out --overwrite").code == 0
     assert not (files / "out" / "snapshot.json").exists()
+
+
+def test_an_unfinished_run_goes_on(certmix, files):
+    """A run that stopped at a limit stays in its folder, is not overwritten unasked, and is finished by --resume."""
+    first = certmix(f"{ANY} --engine interval --node-limit 0 --out out")
+    assert first.code == 3
+    assert (files / "out" / "snapshot.json").exists()
+    refused = certmix(f"{ANY} --engine interval --out out")
+    assert refused.code == 2
+    assert "--resume out" in refused.err
+    elsewhere = certmix(f"{ANY} --resume out --out other")
+    assert elsewhere.code == 2
+    assert "its own folder" in elsewhere.err
+    again = certmix(f"{ANY} --resume out --json")
+    assert again.code == 0
+    assert "resumed after" in again.err
+    assert again.json["engine"] == "interval"
+    assert again.json["resumes"] == 1
+    assert Result.load(files / "out").certificate is not None
+    assert not [p.name for p in (files / "out").iterdir() if "snapshot" in p.name]
+    finished = certmix(f"{ANY} --resume out")
+    assert finished.code == 2
+    assert "its run is finished" in finished.err
+
+
+def test_data_that_changed_are_not_the_run_that_is_resumed(certmix, files):
+    """A file with another number, another variance: refused, and the message says what differs."""
+    certmix(f"{ANY} --engine interval --node-limit 0 --out out")
+    other = certmix(f"{ANY} --engine sdp --resume out")
+    assert other.code == 2
+    assert "engine ('interval' there, 'sdp' here)" in other.err
+    text = (files / "data.csv").read_text()
+    (files / "data.csv").write_text(text.replace("4.1", "4.10000001"))
+    answer = certmix(f"{ANY} --resume out")
+    assert answer.code == 2
+    assert "cannot be resumed: it differs in data" in answer.err
+    assert (files / "out" / "snapshot.json").exists()
+    nothing = certmix(f"{ANY} --resume nowhere")
+    assert nothing.code == 2
+    assert "nothing to resume" in nothing.err
+    assert not (files / "nowhere").exists()
 
 
 def test_standardised_means_can_be_mapped_back(certmix, files):

@@ -22,6 +22,8 @@ INCUMBENT = ("tests/verify/test_incumbent.py",)
 BOUNDS = ("tests/problem/test_objective_bounds.py",)
 WHITENING = ("tests/nasty/test_exact_whitening.py",)
 ROUNDING = ("tests/nasty/test_exact_optimum.py",)
+RESUME = ("tests/search/test_resume.py",)
+REFUSED = ("tests/test_resuming_refused.py",)
 RESTRICTION = ("tests/problem/test_restriction.py",)
 ROTATION = ("tests/presolve/test_rotation.py",)
 
@@ -970,5 +972,79 @@ MUTANTS = (
         "if np.any(problem.prior.alpha < 1):",
         "if False:",
         RESTRICTION,
+    ),
+    # -- going on with a run -----------------------------------------------------------------------------------
+    Mutant(
+        "resumed: nodes under way lost",
+        "Nodes that are just being explored are not in the state.",
+        "search/frontier.py",
+        "nodes = Nodes.join([self._taken, self.all()])",
+        "nodes = self.all()",
+        RESUME,
+    ),
+    Mutant(
+        "resumed: an open node lost",
+        "The open node with the best bound is not in the state.",
+        "search/frontier.py",
+        "nodes = Nodes.join([self._taken, self.all()])",
+        "nodes = Nodes.join([self._taken, self.all().take(np.arange(1, len(self)))])",
+        ("resumed loop",),
+    ),
+    Mutant(
+        "resumed: closed leaves forgotten",
+        "Only what was cut away inside of open nodes counts of what an earlier run has closed.",
+        "search/loop.py",
+        'leaves = float(own.arrays["account"].min())',
+        'leaves = float(own.arrays["account"][1])',
+        RESUME,
+    ),
+    Mutant(
+        "resumed: cut away and forgotten",
+        "What an earlier run cut away inside of open nodes counts for any cutoff.",
+        "search/loop.py",
+        'leaves = float(own.arrays["account"].min())',
+        'leaves = float(own.arrays["account"][0])',
+        RESUME,
+    ),
+    Mutant(
+        "resumed: half a kernel believed",
+        "Nodes that were explored while the flag went up are closed as their bound says.",
+        "search/loop.py",
+        "if ledger.stop.raised:  # a kernel",
+        "if False:  # a kernel",
+        RESUME,
+    ),
+    Mutant(
+        "resumed: states of other nodes",
+        "Nodes start from the matrices of whichever node has their old key now.",
+        "search/bounds/semidefinite/bound.py",
+        'return Nodes({**nodes.fields, "warm": np.full(len(nodes), -1, dtype=nodes["warm"].dtype)})',
+        "return nodes",
+        RESUME,
+    ),
+    Mutant(
+        "resumed: another problem",
+        "A run goes on with the tree and bound of any problem.",
+        "resuming.py",
+        'if own["digest"] == self.run.get("digest"):',
+        "if True:",
+        REFUSED,
+        fast=True,
+    ),
+    Mutant(
+        "resumed: overwritten unasked",
+        "A run that was cut short is lost to the next one.",
+        "observers/snapshot.py",
+        "if not overwrite:",
+        "if False:",
+        REFUSED,
+    ),
+    Mutant(
+        "resumed: half a pair",
+        "The state of a run is taken from files that do not belong to its snapshot.",
+        "io/npz.py",
+        "if not same:",
+        "if False:",
+        ("tests/io/test_states.py",),
     ),
 )
