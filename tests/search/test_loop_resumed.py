@@ -171,6 +171,16 @@ def test_what_was_cut_away_inside_of_open_nodes_counts(tmp_path: Path) -> None:
     assert gone_on(search, "interval", state).leaves == min(leaves, against)
 
 
+def test_open_nodes_alone_are_gone_on_with() -> None:
+    """Nothing closed and nothing cut away is no reason to begin anew: a node may be all that somebody was given."""
+    search = begun(problem_of(7), "interval", 8)
+    state = search.state()
+    alone = {**state.arrays, "search/account": np.full(2, math.inf)}
+    found = gone_on(search, "interval", State(state.numbers, alone))
+    assert found.nodes == search.nodes
+    assert len(found.frontier) == len(search.frontier)
+
+
 def test_damaged_open_nodes_are_refused() -> None:
     """Columns of unequal length, another type, a bound that is not a number: no search begins from these."""
     problem = problem_of(2)

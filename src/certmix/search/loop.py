@@ -76,8 +76,8 @@ class Search:
 
     def _go_on(self, state: State) -> None:
         own = state.of("search")
-        leaves = float(own.arrays["account"].min())
-        if math.isfinite(self.ledger.upper) and not self.ledger.tolerances.closed(self.ledger.upper, leaves):
+        leaves, upper = float(own.arrays["account"].min()), self.ledger.upper
+        if math.isfinite(upper) and not self.ledger.tolerances.closed(upper, min(leaves, upper)):
             self.ledger.message("the gap is smaller than it was: the search begins anew")
             return
         self.frontier.replace(self._read(state))
