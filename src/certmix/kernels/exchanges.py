@@ -16,7 +16,7 @@ GAIN = 1e-9  # an exchange that gains less, in nats, is not made
 
 
 @njit(nogil=True)
-def exchange(points, system, posterior, weight, hard, soft, scale, members, start, sums, pairs, stop):
+def exchange(points, system, posterior, weight, hard, soft, scale, members, start, sums, pairs, reach, stop):
     """Exchange groups between the two parts of every pair as long as that brings their sums together.
 
     Parameters
@@ -27,6 +27,7 @@ def exchange(points, system, posterior, weight, hard, soft, scale, members, star
     members : groups sorted by part and cluster; start : (T, K + 1), where those of a part and cluster begin
     sums : (T, 2, K, d + 1), moments and weight of every part, hard and soft; kept up to date
     pairs : (P, 2), parts; stop : (1,) byte, ends the work when it is set
+    reach : how many members of the other part a group is compared with
 
     Returns
     -------
@@ -50,7 +51,9 @@ def exchange(points, system, posterior, weight, hard, soft, scale, members, star
                 for i in range(start[t, k], start[t, k + 1]):
                     a, b = -1, members[i]
                     best = -GAIN
-                    for j in range(start[s, k], start[s, k + 1]):
+                    first, many = start[s, k], start[s, k + 1] - start[s, k]
+                    for look in range(min(reach, many)):
+                        j = first + (i + look) % many
                         found = change(
                             points, system, posterior, weight, hard, soft, scale, apart, k, members[j], b
                         )

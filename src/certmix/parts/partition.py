@@ -9,6 +9,7 @@ giving every part its own costs next to nothing. Any other partition is as valid
 from __future__ import annotations
 
 import heapq
+import time
 
 import numpy as np
 
@@ -17,9 +18,10 @@ from certmix.presolve.instance import Instance
 from certmix.problem import Point
 from certmix.stopping import current
 
-SWEEPS = 12  # rounds in which every part meets another
+SWEEPS = 30  # rounds in which every part meets another
+REACH = 8  # members of the other part that a group is compared with at first; twice as many in every sweep
+SHARPNESS = 2.0  # of posteriors: so that they tell which groups change clusters when means move a little
 LEAST_POSTERIOR = 1e-6
-SETTLED = 0.02  # exchanges for each part, below which a sweep is the last
 
 
 class Imitation:
@@ -50,19 +52,21 @@ class Imitation:
         total = np.maximum(mass.sum(axis=0), 1e-300)
         return np.stack([mass[:, k] @ self.points[self.system[k]] / total[k] for k in range(K)])
 
-    def parts(self, groups: np.ndarray, count: int, seed: int) -> list[np.ndarray]:
-        """Deal groups into so many parts and exchange; each part is an ascending array of groups."""
+    def parts(
+        self, groups: np.ndarray, count: int, seed: int, seconds: float = np.inf
+    ) -> list[np.ndarray]:
+        """Deal groups into so many parts and exchange for a while; each part is an ascending array of groups."""
         rng = np.random.default_rng(seed)
         groups = rng.permutation(groups)
         part = _dealt(self.label[groups], self.instance.weight[groups], count, self.instance.n_components)
         if count > 1:
-            groups, part = self._exchanged(groups, part, count, rng)
+            groups, part = self._exchanged(groups, part, count, rng, seconds)
         order = np.argsort(part, kind="stable")
         ends = np.cumsum(np.bincount(part, minlength=count))[:-1]
         return [np.sort(some) for some in np.split(groups[order], ends) if len(some)]
 
     def _exchanged(
-        self, groups: np.ndarray, part: np.ndarray, count: int, rng: np.random.Generator
+        self, groups: np.ndarray, part: np.ndarray, count: int, rng: np.random.Generator, seconds: float
     ) -> tuple[np.ndarray, np.ndarray]:
         K, d = self.hard.shape
         label = self.label[groups]
@@ -77,11 +81,14 @@ class Imitation:
         members = np.arange(len(groups))
         sums = np.zeros((count, 2, K, d + 1))
         tally(*given, label, self.hard, self.soft, part, sums)
-        for _ in range(SWEEPS):
+        stop, end = current(), time.perf_counter() + seconds
+        for sweep in range(SWEEPS):
             pairs = rng.permutation(count)[: count // 2 * 2].reshape(-1, 2)
-            flag = current().flag
-            made = exchange(*given, self.hard, self.soft, scale, members, start, sums, pairs, flag)
-            if made < SETTLED * count:
+            reach = min(REACH * 2**sweep, len(groups))
+            made = exchange(
+                *given, self.hard, self.soft, scale, members, start, sums, pairs, reach, stop.flag
+            )
+            if made == 0 or time.perf_counter() > end:
                 break
         return groups[members], part
 
@@ -95,7 +102,7 @@ def _posterior(instance: Instance, point: Point) -> np.ndarray:
     problem = instance.problem
     costs = problem.objective.component_costs(point.means, point.weights)
     spread = problem.objective.distances_to_own(point.labels, point.means).sum()
-    costs *= instance.n_features * problem.n_samples / max(float(spread), 1e-300)
+    costs *= SHARPNESS * instance.n_features * problem.n_samples / max(float(spread), 1e-300)
     if instance.n_groups < problem.n_samples:
         merged = np.zeros((instance.n_groups, instance.n_components))
         np.add.at(merged, instance.groups.of, costs)
