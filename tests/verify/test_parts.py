@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -226,6 +227,28 @@ def test_forgeries_are_rejected(name: str, whole: Certificate, problem: Problem)
     found = check(document, arrays, DATA)
     assert not found.verified
     assert found.sentence.startswith("Rejected: ")
+
+
+def test_damaged_files_are_rejected_or_true(problem: Problem, whole: Certificate, tmp_path: Path) -> None:
+    """Bytes changed or cut out of the NPZ file, its digest put right: never an error, never a bound that is not one."""
+    optimum = find_truth(problem).optimum
+    path = whole.save(tmp_path / "certificate")
+    npz, text = path.with_suffix(".npz"), path.read_text()
+    content, rng, seen = npz.read_bytes(), np.random.default_rng(3), set()
+    for _ in range(80):
+        damaged = bytearray(content)
+        place = int(rng.integers(len(content)))
+        if rng.random() < 0.3:
+            del damaged[place : place + int(rng.integers(1, 40))]
+        else:
+            damaged[place] ^= int(rng.integers(1, 256))
+        npz.write_bytes(damaged)
+        old, new = (hashlib.sha256(some).hexdigest() for some in (content, bytes(damaged)))
+        path.write_text(text.replace(old, new))
+        found = certmix.verify(path, problem)
+        seen.add(found.verified)
+        assert not found.verified or found.bound <= optimum
+    assert False in seen
 
 
 @pytest.mark.parametrize("rules", [(), (MinimumSize(3),)], ids=["no empty components", "sizes of the whole"])

@@ -11,6 +11,7 @@ import threading
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -100,7 +101,8 @@ class NestedArrays(Mapping[str, np.ndarray]):
             assert self._archive is not None
             if part.file_size > MOST_PART:
                 raise InputError(f"{part.filename} holds more than {MOST_PART:,} bytes")
-            return self._archive.read(part)
+            with _readable(part.filename):
+                return self._archive.read(part)
         return part.read() if isinstance(part, Stored) else part
 
     def __getitem__(self, name: str) -> np.ndarray:
@@ -162,17 +164,24 @@ def read_npz(source: Path, sha256: str, most_bytes: int) -> Mapping[str, np.ndar
 
 def unpacked(stream: IO[bytes], most_bytes: int, name: str) -> Mapping[str, np.ndarray]:
     """The arrays of an NPZ file that is called so; those beside its parts may take so many bytes together."""
-    try:
+    with _readable(name):
         archive = zipfile.ZipFile(stream)
         parts = {int(found[1]): i for i in archive.infolist() if (found := _FILE.fullmatch(i.filename))}
         items = [item for item in archive.infolist() if not _FILE.fullmatch(item.filename)]
         if sum(_size(archive, item) for item in items) > most_bytes:
             raise InputError(f"{name} holds arrays of more than {most_bytes:,} bytes")
         own = {item.filename.removesuffix(".npy"): _array(archive, item) for item in items}
-        if not parts:
-            stream.close()
-            return own
-        return NestedArrays(own, [parts[t] for t in range(len(parts))], archive)
+        if parts:
+            return NestedArrays(own, [parts[t] for t in range(len(parts))], archive)
+        stream.close()
+        return own
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    """Whatever is wrong with a file is an :class:`InputError`."""
+    try:
+        yield
     except InputError:
         raise
     except _UNREADABLE as error:
