@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from certmix.kernels.cells import build_tree, price_cells
+from certmix.kernels.cells import Cells, build_tree, cells_of
 from certmix.kernels.price_parts import Goal, Place, room_for, sums
 from certmix.kernels.pricing import price
 from certmix.stopping import current
@@ -78,19 +78,25 @@ class Pricing:
     def price(
         self, threshold: float = np.inf, tolerance: float = 1e-9, nodes: int = 100_000, start: float = np.inf
     ) -> tuple[float, float, int, bool]:
-        goal = Goal(threshold, tolerance, nodes, start, current().flag, False)
-        return price(self.place(), self.status, self.partner, goal, room_for(8, self.points.shape[1]))[:4]
+        cells = cells_of(self.points, self.weight, self.status == 0, self.partner)
+        return self._price(cells, threshold, tolerance, nodes, start)
 
     def price_by_cells(
         self, threshold: float = np.inf, tolerance: float = 1e-9, nodes: int = 100_000, start: float = np.inf
     ) -> tuple[float, float, int, bool]:
         """The same over the cells of a kd-tree; knows nothing of partners."""
-        free, place = self.status == 0, self.place()
-        x, w, cost = (np.ascontiguousarray(array[free]) for array in (self.points, self.weight, self.cost))
-        mine = place._replace(points=x, weight=w, cost=cost)
+        free = self.status == 0
+        return self._price(
+            build_tree(self.points[free], self.weight[free]), threshold, tolerance, nodes, start
+        )
+
+    def _price(
+        self, cells: Cells, threshold: float, tolerance: float, nodes: int, start: float
+    ) -> tuple[float, float, int, bool]:
+        place, d = self.place(), self.points.shape[1]
         goal = Goal(threshold, tolerance, nodes, start, current().flag, False)
         forced = sums(place, self.status == 1)
-        return price_cells(build_tree(x, w), mine, forced, goal, room_for(8, x.shape[1]))[:4]
+        return price(cells, self.cost[self.status == 0], place, forced, goal, room_for(8, d))[:4]
 
 
 def random_pricing(rng: np.random.Generator, groups: int = 9) -> Pricing:

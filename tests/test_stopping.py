@@ -15,8 +15,9 @@ import pytest
 import certmix
 from certmix import Problem
 from certmix.engines import Outcome
-from certmix.kernels.cells import build_tree, price_cells
-from certmix.kernels.price_parts import Goal, Place, Sums, room_for
+from certmix.kernels.cells import build_tree
+from certmix.kernels.price_parts import Goal, Place, room_for, sums
+from certmix.kernels.pricing import price
 from certmix.ledger import Ledger, Progress
 from certmix.observers.base import Silent
 from certmix.observers.log import PlainLog
@@ -111,13 +112,13 @@ def test_an_interruption_is_heard_while_a_kernel_works(name: str) -> None:
     tree, table = build_tree(points, weight), np.zeros(4001)
     box = points.min(axis=0), points.max(axis=0)
     place = Place(points, weight, cost, zero, zero, *box, table, True, 1300.0, 1340.0)
-    stop = Stop()
+    stop, nothing = Stop(), sums(place, np.zeros(4000, dtype=bool))
 
-    def price(nodes: int) -> tuple[float, float, int, bool]:
+    def priced(nodes: int) -> tuple[float, float, int, bool]:
         goal = Goal(np.inf, 1e-9, nodes, np.inf, current().flag, False)
-        return price_cells(tree, place, Sums(0.0, zero, 0.0), goal, room_for(4, 3))[:4]
+        return price(tree, cost, place, nothing, goal, room_for(4, 3))[:4]
 
-    price(2)  # compiled
+    priced(2)  # compiled
 
     def interrupt() -> None:
         time.sleep(0.3)
@@ -125,7 +126,7 @@ def test_an_interruption_is_heard_while_a_kernel_works(name: str) -> None:
 
     threading.Thread(target=interrupt, daemon=True).start()
     start = time.perf_counter()
-    bound, best, nodes, complete = attend(lambda: price(10**9), stop)
+    bound, best, nodes, complete = attend(lambda: priced(10**9), stop)
     assert time.perf_counter() - start < 5.0
     assert stop.reason is Termination.INTERRUPTED
     assert not complete

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from certmix.problem import Problem
 
 # The parts, the one that takes longest to compile first; each is a function of certmix.toys.
-PARTS = ("start", "interval", "semidefinite", "cells", "pricing", "line", "rest")
+PARTS = ("start", "interval", "semidefinite", "pricing", "line", "rest")
 # What engines need, in the order in which they need it.
 NEEDED = {
     "dual": ("start", "interval", "pricing"),

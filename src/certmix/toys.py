@@ -60,20 +60,12 @@ def semidefinite() -> None:
 
 
 def pricing() -> None:
-    """Multipliers and exact pricing."""
-    _price(_problem())
-
-
-def cells() -> None:
-    """The same for many samples."""
-    _price(_problem(3100, 2, 2, apart=8.0))
-
-
-def _price(problem: Problem) -> None:
+    """Multipliers and exact pricing, over few groups and over the cells of many."""
     from certmix.search.bounds.dual import DualBound
 
-    bound = DualBound(reduce(problem), _guess(problem), allowed=1.0)
-    bound.advance_root(float(problem.objective.best(_guess(problem)).value), 1e6)
+    for problem in (_problem(), _problem(3100, 2, 2, apart=8.0)):
+        bound = DualBound(reduce(problem), _guess(problem), allowed=1.0)
+        bound.advance_root(float(problem.objective.best(_guess(problem)).value), 1e6)
 
 
 def line() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from certmix.kernels.cells import build_tree, cell_costs, price_cells
-from certmix.kernels.price_parts import Goal, Place, Sums, room_for
+from certmix.kernels.cells import build_tree, cells_of
+from certmix.kernels.price_parts import Goal, Place, room_for, sums
 from certmix.kernels.pricing import price
 from certmix.stopping import current
 
@@ -53,9 +53,9 @@ def test_bound_is_below_every_set(seed):
     threshold = np.inf if rng.random() < 0.5 else truth + 0.3 * rng.normal()
     place = Place(points, weight, cost, gamma, prior, lo, hi, table, True, low, high)
     goal = Goal(threshold, 1e-6, 100_000, start, current().flag, False)
-    nothing = Sums(0.0, np.zeros(d), 0.0)
+    nothing = sums(place, np.zeros(N, dtype=bool))
     tree = build_tree(points, weight)
-    bound, best, _, complete, _ = price_cells(tree, place, nothing, goal, room_for(8, d))
+    bound, best, _, complete, _ = price(tree, cost, place, nothing, goal, room_for(8, d))
     assert bound <= truth + 1e-9
     assert best >= truth - 1e-9
     if complete and np.isfinite(truth):
@@ -76,34 +76,11 @@ def test_agrees_with_plain_pricing(seed):
     lo, hi = points.min(axis=0), points.max(axis=0)
     place = Place(points, weight, -multipliers, zero, zero, lo, hi, table, True, 1.0, float(n))
     goal = Goal(np.inf, 1e-4, 100_000, np.inf, current().flag, False)
-    by_cells = price_cells(build_tree(points, weight), place, Sums(0.0, zero, 0.0), goal, room_for(8, 2))
-    plain = price(place, np.zeros(n, dtype=np.int64), np.full(n, -1), goal, room_for(8, 2))
-    assert plain[3]
-    assert by_cells[0] == pytest.approx(
-        plain[0], abs=1e-3
-    )  # cells do not split on single groups at the very end
-
-
-def test_tree_sums():
-    """Every cell's box, weight and sums are those of its groups; costs are summed likewise."""
-    rng = np.random.default_rng(5)
-    points, weight, cost = (
-        rng.normal(size=(101, 3)),
-        rng.integers(1, 4, size=101).astype(float),
-        rng.normal(size=101),
+    nothing, alone = sums(place, np.zeros(n, dtype=bool)), cells_of(points, weight, np.ones(n, dtype=bool))
+    by_cells, plain = (
+        price(cells, -multipliers, place, nothing, goal, room_for(8, 2))
+        for cells in (build_tree(points, weight), alone)
     )
-    tree = build_tree(points, weight)
-    summed, least, most = cell_costs(tree, cost)
-    assert sorted(tree.order) == list(range(101))
-    for c in range(len(tree.start)):
-        inside = tree.order[tree.start[c] : tree.end[c]]
-        np.testing.assert_array_equal(tree.lower[c], points[inside].min(axis=0))
-        np.testing.assert_array_equal(tree.upper[c], points[inside].max(axis=0))
-        np.testing.assert_allclose(tree.weight[c], weight[inside].sum())
-        np.testing.assert_allclose(
-            tree.total[c], (weight[inside, None] * points[inside]).sum(axis=0), atol=1e-9
-        )
-        np.testing.assert_allclose(tree.square[c], 0.5 * (weight[inside, None] * points[inside] ** 2).sum())
-        np.testing.assert_allclose(summed[c], cost[inside].sum(), atol=1e-9)
-        assert least[c] == cost[inside].min()
-        assert most[c] == cost[inside].max()
+    assert plain[3]
+    assert by_cells[3]
+    assert by_cells[0] == pytest.approx(plain[0], abs=2e-4)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from certmix.kernels.cells import build_tree, price_cells
-from certmix.kernels.price_parts import Goal, Sums, room_for
+from certmix.kernels.cells import build_tree
+from certmix.kernels.price_parts import Goal, room_for, sums
+from certmix.kernels.pricing import price
 from certmix.stopping import current
 from random_pricing import Pricing, random_pricing
 
@@ -65,8 +66,8 @@ def test_boxes_are_cut_by_their_own_bound() -> None:
         truth = p.minimum()
         if not np.isfinite(truth):
             continue
-        tree, nothing = build_tree(p.points, p.weight), Sums(0.0, np.zeros(p.points.shape[1]), 0.0)
+        tree, nothing = build_tree(p.points, p.weight), sums(p.place(), p.status == 1)
         for above in (0.003, 0.01, 0.03):
             goal = Goal(truth + above, 1e-9, 3_000, np.inf, current().flag, False)
-            bound, *_ = price_cells(tree, p.place(), nothing, goal, room_for(1, p.points.shape[1]))
+            bound, *_ = price(tree, p.cost, p.place(), nothing, goal, room_for(1, p.points.shape[1]))
             assert bound <= truth + 1e-12 * (1.0 + abs(truth)), f"seed {seed}, threshold {above} above"

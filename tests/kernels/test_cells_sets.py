@@ -23,10 +23,17 @@ def test_cells_hold_their_groups() -> None:
             points = np.round(points)  # many equal coordinates
         tree = build_tree(points, weight)
         summed, least, most = cell_costs(tree, cost)
-        assert sorted(tree.order.tolist()) == list(range(N))
-        for c in range(len(tree.start)):
-            mine = tree.order[tree.start[c] : tree.end[c]]
-            assert len(mine)
+        members = [np.zeros(N, dtype=bool) for _ in tree.child]
+        for c in reversed(range(len(members))):
+            kids = range(tree.child[c], tree.child[c] + tree.children[c])
+            assert (
+                sum(members[kid].sum() for kid in kids)
+                == np.any([members[kid] for kid in kids], axis=0).sum()
+            )
+            members[c] = np.any([members[kid] for kid in kids] or [np.arange(N) == tree.group[c]], axis=0)
+        assert members[0].all()
+        for c, mine in enumerate(members):
+            assert tree.members[c] == mine.sum() > 0
             assert np.array_equal(tree.lower[c], points[mine].min(axis=0))
             assert np.array_equal(tree.upper[c], points[mine].max(axis=0))
             assert tree.weight[c] == weight[mine].sum()
@@ -35,10 +42,6 @@ def test_cells_hold_their_groups() -> None:
             assert tree.square[c] == pytest.approx(0.5 * weight[mine] @ (points[mine] ** 2).sum(axis=1))
             assert summed[c] == pytest.approx(cost[mine].sum())
             assert (least[c], most[c]) == (cost[mine].min(), cost[mine].max())
-            if tree.child[c] >= 0:
-                one, other = int(tree.child[c]), int(tree.child[c]) + 1
-                assert (tree.start[one], tree.end[other]) == (tree.start[c], tree.end[c])
-                assert tree.end[one] == tree.start[other]
 
 
 def check(seed: int, groups: int) -> bool:

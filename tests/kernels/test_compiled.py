@@ -26,7 +26,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_ingredients_are_followed_through_imports() -> None:
     """The pricing kernel calls the interval kernel's chord, which calls propagation: all of them count."""
-    assert {"pricing", "sets", "interval", "propagation", "splitting", "compiled"} <= compiled._ingredients(
+    assert {"pricing", "cells", "interval", "propagation", "splitting", "compiled"} <= compiled._ingredients(
         "pricing"
     )
 

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from certmix.kernels.cells import build_tree, price_cells
+from certmix.kernels.cells import cells_of
 from certmix.kernels.price_parts import Goal, Place, room_for, sums
 from certmix.kernels.pricing import price
 from certmix.kernels.records import Record
 from certmix.stopping import current
 from certmix.verify.pricing import LEAF, Pricing
-
-CELLS_FROM = 3000
 
 
 @dataclass(frozen=True)
@@ -37,14 +35,10 @@ def walk(pricing: Pricing, threshold: float, most: int) -> Walk:
     place = Place(pricing.x, pricing.w, pricing.constant, *prior, *box, *table, *sizes)
     goal, cheap = Goal(threshold, 0.0, most, math.inf, current().flag, True), room_for(1, d)
     free = ~pricing.forced
-    if len(pricing.w) >= CELLS_FROM and free.any():
-        x, w, cost = (np.ascontiguousarray(array[free]) for array in (pricing.x, pricing.w, pricing.constant))
-        mine, forced = place._replace(points=x, weight=w, cost=cost), sums(place, pricing.forced)
-        bound, _, nodes, complete, record = price_cells(build_tree(x, w), mine, forced, goal, cheap)
-    else:
-        status = pricing.forced.astype(np.int64)
-        bound, _, nodes, complete, record = price(place, status, pricing.partner, goal, cheap)
-    axis, cut = _by_levels(record, d, pricing.groups)
+    cells = cells_of(pricing.x, pricing.w, free, pricing.partner)
+    forced = sums(place, pricing.forced)
+    bound, _, nodes, complete, record = price(cells, pricing.constant[free], place, forced, goal, cheap)
+    axis, cut = _by_levels(record, d, pricing.groups[free])
     return Walk(axis, cut, bound, nodes, complete)
 
 

@@ -1,4 +1,4 @@
-"""What both pricing searches are made of, that over groups (:mod:`.pricing`) and that over cells (:mod:`.cells`)."""
+"""What the pricing search (:mod:`.pricing`) is made of."""
 
 from __future__ import annotations
 
@@ -46,18 +46,23 @@ class Cheap(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Of groups that must be in: samples, sum of w x, and constant costs with half the sum of w x^2."""
+    """Of groups that must be in."""
 
-    weight: float
-    total: np.ndarray
-    constant: float
+    weight: float  # samples
+    total: np.ndarray  # sum of w x
+    constant: float  # costs, with half the sum of w x^2
+    magnitude: float  # sum of the absolute values in that
+    farthest: float  # largest coordinate
+    groups: int
 
 
 def sums(place: Place, inside: np.ndarray) -> Sums:
     """Of some of the groups."""
-    weight, x = place.weight[inside], place.points[inside]
-    constant = float(0.5 * weight @ (x**2).sum(axis=1) + place.cost[inside].sum())
-    return Sums(float(weight.sum()), weight @ x, constant)
+    weight, x, cost = place.weight[inside], place.points[inside], place.cost[inside]
+    half = float(0.5 * weight @ (x**2).sum(axis=1))
+    constant, magnitude = half + float(cost.sum()), half + float(np.abs(cost).sum())
+    farthest = float(np.abs(x).max(initial=0.0))
+    return Sums(float(weight.sum()), weight @ x, constant, magnitude, farthest, len(x))
 
 
 def room_for(sets: int, d: int) -> Cheap:
@@ -87,7 +92,7 @@ def parts_of_sizes(place, a, b, heaviest, single, record):
     sizes are split off, so that the arguments serve everywhere else, if they do at all. Sizes below ``a`` were looked
     at one by one if ``single``.
     """
-    d = place.points.shape[1]
+    d = place.lo.shape[0]
     least = max(place.a, 1.0)
     cut_low = a
     if place.concave and a - heaviest < least:

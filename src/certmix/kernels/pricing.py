@@ -11,7 +11,15 @@ lies above ``theta q + (1 - theta) s`` with ``theta = -s / (t - s)``: a quadrati
 separable quadratic that is minimised by clipping. For a pair that may not be together ``min(0, q_i, q_j)``
 takes the place of the sum.
 
-Groups whose membership an exchange argument settles leave the list that children look at. The argument adds or removes
+The search looks at cells (:mod:`.cells`), so that a node costs as much as the boundary of its set: a cell knows the
+box, weight, weighted sum and sum of squares of its groups, and the range of their constant costs. Over a box of means
+the costs of its m groups lie in an interval [s, t], and one theta serves all of them:
+
+    sum_g min(0, q_g) >= theta sum_g q_g + (1 - theta) m s,      theta = -s / (t - s).
+
+A cell over which the costs vary more than over the box of means is replaced by its children.
+
+Cells whose membership an exchange argument settles leave the list that children look at. The argument adds or removes
 one group, so it is used only for groups outside coupling constraints and where the size stays within the limits.
 """
 
@@ -19,6 +27,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from certmix.kernels.cells import cell_costs
 from certmix.kernels.compiled import njit
 from certmix.kernels.contraction import SLACK
 from certmix.kernels.interval import chord
@@ -32,33 +41,29 @@ from certmix.kernels.price_parts import (
     widest_loss,
 )
 from certmix.kernels.records import finished, new_record, record_split
-from certmix.kernels.sets import set_cost
 from certmix.kernels.splitting import variation
 from certmix.rounding import EPS
 
 STACK = 4096
+PENDING = 1024  # cells on the way down a kd-tree
 GROUP = -2  # split on the membership of a group
 
 
 @njit(nogil=True)
-def price(place, status, partner, goal, offers):
+def price(cells, cost, place, forced, goal, offers):
     """Lower bound on the smallest reduced cost over admissible sets: ``(bound, best value, nodes, complete, record)``.
 
-    ``status`` is 1 for groups that must be in, 0 for free ones and -1 for those that may not. Nodes whose bound reaches
-    ``min(threshold, best value - tolerance)`` are closed. Sets worth a column are reported in ``offers``.
+    The cells' groups, with constant costs ``cost``, are free to be in or out; what must be in comes as sums. Nodes
+    whose bound reaches ``min(threshold, best value - tolerance)`` are closed. Sets worth a column are reported in
+    ``offers``.
     """
-    points, weight, cost, gamma, prior_mean = (
-        place.points,
-        place.weight,
-        place.cost,
-        place.gamma,
-        place.prior_mean,
-    )
-    lo, hi, entropy, concave = place.lo, place.hi, place.entropy, place.concave
+    lower, upper, light_of, heavy_of = cells.lower, cells.upper, cells.lightest, cells.heaviest
+    weight, sums, square, partner = cells.weight, cells.total, cells.square, cells.partner
+    summed, least, most = cell_costs(cells, cost)
+    gamma, entropy, concave = place.gamma, place.entropy, place.concave
     size_lower, size_upper = place.a, place.b
-    a, b = place.a, place.b
-    threshold, tolerance, recording = goal.threshold, goal.tolerance, goal.recording
-    N, d = points.shape
+    N = cost.shape[0]
+    d = gamma.shape[0]
     n = entropy.shape[0] - 1
     arena = np.empty(max(16, 4 * N), dtype=np.int64)
     stack_lo = np.empty((STACK, d))
@@ -66,22 +71,23 @@ def price(place, status, partner, goal, offers):
     stack_a = np.empty(STACK)
     stack_b = np.empty(STACK)
     stack_bound = np.empty(STACK)
-    stack_from = np.empty(STACK, dtype=np.int64)
+    stack_from = np.zeros(STACK, dtype=np.int64)
     stack_len = np.empty(STACK, dtype=np.int64)
-    stack_end = np.empty(
-        STACK, dtype=np.int64
-    )  # where the arena is free; siblings may have lists of different lengths
-    # certain members: weight, sum, constant, magnitude
-    stack_weight = np.empty(STACK)
+    stack_end = np.empty(STACK, dtype=np.int64)  # where the arena is free: siblings' lists differ in length
+    stack_weight = np.empty(STACK)  # of certain members: weight, sum, constant
     stack_total = np.empty((STACK, d))
     stack_constant = np.empty(STACK)
     stack_entry = np.zeros(STACK, dtype=np.int64)
-    record = new_record(recording)
+    record = new_record(goal.recording)
     entries = 1
-    stamp = np.zeros(N, dtype=np.int64)
-    low_q = np.empty(N)
+    here = np.empty(N, dtype=np.int64)  # the cells of a node: read from here, written there
+    there = np.empty(N, dtype=np.int64)
+    low_q = np.empty(N)  # and by their place in that list: least and largest cost of a group,
     high_q = np.empty(N)
-    members = np.zeros(N, dtype=np.bool_)
+    theta_of = np.empty(N)  # share of the quadratic in the minorant, -1 for nothing,
+    worth = np.empty(N)  # and cost at the minimiser
+    slot = np.zeros(weight.shape[0], dtype=np.int64)  # place of a cell in the list
+    pending = np.empty(PENDING, dtype=np.int64)
     total = np.empty(d)
     sure_total = np.empty(d)
     bar = np.empty(d)
@@ -93,56 +99,50 @@ def price(place, status, partner, goal, offers):
     leaf_bound = np.inf
     for i in range(offers.value.shape[0]):
         offers.value[i] = np.inf
-    base_constant = 0.0
+    base = 0.0
+    farthest = max(1.0, forced.farthest)  # largest coordinate: the rounding in a mean
     for j in range(d):
-        base_constant += 0.5 * gamma[j] * prior_mean[j] ** 2
-    sure_weight = 0.0
-    sure_constant = base_constant
-    magnitude_all = base_constant
-    for j in range(d):
-        sure_total[j] = gamma[j] * prior_mean[j]
-    length = 0
-    possible = 0.0
-    farthest = 1.0  # largest coordinate: the rounding in a mean
-    for g in range(N):
-        square = 0.0
+        base += 0.5 * gamma[j] * place.prior_mean[j] ** 2
+        farthest = max(farthest, abs(place.prior_mean[j]) * (gamma[j] > 0))
+    magnitude_all = base + 2.0 * forced.magnitude
+    possible = forced.weight
+    heaviest = 0.0
+    length = cells.roots.shape[0]
+    for p in range(length):
+        item = cells.roots[p]
+        arena[p] = item
+        possible += weight[item]
+        heaviest = max(heaviest, heavy_of[item])
+        magnitude_all += 2.0 * square[item]
         for j in range(d):
-            square += points[g, j] ** 2
-            farthest = max(farthest, abs(points[g, j]))
-        if status[g] == 1:
-            sure_weight += weight[g]
-            for j in range(d):
-                sure_total[j] += weight[g] * points[g, j]
-            sure_constant += 0.5 * weight[g] * square + cost[g]
-        elif status[g] == 0:
-            arena[length] = g
-            length += 1
-        if status[g] >= 0:
-            possible += weight[g]
-            magnitude_all += weight[g] * square + abs(cost[g])
-    a = max(a, sure_weight)
-    b = min(b, possible)
+            farthest = max(farthest, abs(lower[item, j]), abs(upper[item, j]))
+    for g in range(N):
+        magnitude_all += abs(cost[g])
+    a = max(place.a, forced.weight)
+    b = min(place.b, possible)
     if a > b:
         return np.inf, best_value, 0, True, finished(record, entries)
-    single = False
-    if sure_weight == 0 and a <= 1:
+    single = a <= 1 and forced.weight == 0
+    if single:
         # Sets of one group are looked at one by one, so that from here on a group may always leave a set.
-        for g in range(N):
-            if status[g] != 0 or not a <= weight[g] <= b:
+        for item in range(weight.shape[0]):
+            w = weight[item]
+            if cells.children[item] > 0 or not a <= w <= b:
                 continue
-            members[g] = True
-            found = set_cost(members, place)[0]
-            members[g] = False
-            found -= (2.0 * d + 64.0) * EPS * magnitude_all
-            leaf_bound = min(leaf_bound, found)
-            best_value = min(best_value, found)
+            value = summed[item] + entropy[int(w)]
+            for j in range(d):
+                x = lower[item, j]
+                mean = (w * x + gamma[j] * place.prior_mean[j]) / (w + gamma[j])
+                mean = min(max(mean, place.lo[j]), place.hi[j])
+                value += 0.5 * w * (x - mean) ** 2 + 0.5 * gamma[j] * (mean - place.prior_mean[j]) ** 2
+            size = abs(value) + abs(summed[item]) + abs(entropy[int(w)]) + w * farthest**2
+            value -= (2.0 * d + 64.0) * EPS * size
+            leaf_bound = min(leaf_bound, value)
+            best_value = min(best_value, value)
         a = 2.0
-        single = True
         if a > b:
-            return leaf_bound, best_value, 0, True, finished(record, entries)
-    heaviest = 0.0
-    for p in range(length):
-        heaviest = max(heaviest, weight[arena[p]])
+            proved = min(leaf_bound, goal.threshold, best_value - goal.tolerance)
+            return proved, best_value, 0, True, finished(record, entries)
     parts, part_entry, record, entries = parts_of_sizes(place, a, b, heaviest, single, record)
     top = 0
     for part in range(3):
@@ -151,31 +151,31 @@ def price(place, status, partner, goal, offers):
             continue
         stack_entry[top] = part_entry[part]
         for j in range(d):
-            stack_lo[top, j] = lo[j]
-            stack_hi[top, j] = hi[j]
-            stack_total[top, j] = sure_total[j]
+            stack_lo[top, j] = place.lo[j]
+            stack_hi[top, j] = place.hi[j]
+            stack_total[top, j] = gamma[j] * place.prior_mean[j] + forced.total[j]
         stack_a[top] = from_size
         stack_b[top] = to_size
         stack_bound[top] = -np.inf
-        stack_from[top] = 0
         stack_len[top] = length
         stack_end[top] = length
-        stack_weight[top] = sure_weight
-        stack_constant[top] = sure_constant
+        stack_weight[top] = forced.weight
+        stack_constant[top] = base + forced.constant
         top += 1
-    rounding = 4.0 * (N + 16) * EPS
+    summands = N + forced.groups
+    rounding = 4.0 * (summands + 16) * EPS
     nodes = 0
     complete = True
     while top > 0:
         top -= 1
-        parent_bound = stack_bound[top]
-        cut = min(threshold, best_value - tolerance)
-        if parent_bound >= cut:
-            leaf_bound = min(leaf_bound, parent_bound)
+        bound = stack_bound[top]
+        cut = min(goal.threshold, best_value - goal.tolerance)
+        if bound >= cut:
+            leaf_bound = min(leaf_bound, bound)
             continue
         if nodes >= goal.node_limit or goal.stop[0]:
             complete = False
-            leaf_bound = min(leaf_bound, parent_bound)
+            leaf_bound = min(leaf_bound, bound)
             continue
         nodes += 1
         entry = stack_entry[top]
@@ -187,65 +187,71 @@ def price(place, status, partner, goal, offers):
         b = stack_b[top]
         sure_weight = stack_weight[top]
         sure_constant = stack_constant[top]
-        first = stack_from[top]
         length = stack_len[top]
-        mine = stack_end[top]
-        if mine + length > arena.shape[0]:
-            grown = np.empty(2 * arena.shape[0] + length, dtype=np.int64)
-            grown[: arena.shape[0]] = arena
-            arena = grown
-        bound = parent_bound
+        free_from = stack_end[top]
+        for p in range(length):
+            here[p] = arena[stack_from[top] + p]
         closed = False
         alpha = 0.0
         beta = 0.0
-        for sweep in range(4):
-            # membership settled by exchange arguments
+        for _ in range(4):
+            # cells that vary too much are replaced, those that exchange arguments settle leave the list
             ia = int(a)
             ib = int(b)
             kept = 0
             undecided = 0.0
             for p in range(length):
-                g = arena[first + p]
-                near = 0.0
-                far = 0.0
-                for j in range(d):
-                    x = points[g, j]
-                    below = box_lo[j] - x
-                    above = x - box_hi[j]
-                    out = max(below, above, 0.0)
-                    near += out * out
-                    reach = max(-below, -above)
-                    far += reach * reach
-                w = weight[g]
-                iw = int(w)
-                low_q[g] = 0.5 * w * near + cost[g]
-                high_q[g] = 0.5 * w * far + cost[g]
-                if partner[g] < 0 and concave:
-                    if (size_upper >= n or b + w <= size_upper) and ia + iw <= n:
-                        step = entropy[ia + iw] - entropy[ia]
-                        if high_q[g] + step < -SLACK * (
-                            1.0 + abs(high_q[g]) + abs(cost[g]) + abs(entropy[ia])
-                        ):
-                            sure_weight += w
-                            square = 0.0
-                            for j in range(d):
-                                sure_total[j] += w * points[g, j]
-                                square += points[g, j] ** 2
-                            sure_constant += 0.5 * w * square + cost[g]
+                pending[0] = here[p]
+                waiting = 1
+                while waiting > 0:
+                    waiting -= 1
+                    item = pending[waiting]
+                    near = 0.0
+                    far = 0.0
+                    for j in range(d):
+                        below = box_lo[j] - upper[item, j]
+                        above = lower[item, j] - box_hi[j]
+                        out = max(below, above, 0.0)
+                        near += out * out
+                        reach = max(box_hi[j] - lower[item, j], upper[item, j] - box_lo[j])
+                        far += reach * reach
+                    w = light_of[item]
+                    low = 0.5 * w * near + least[item]
+                    high = 0.5 * heavy_of[item] * far + most[item]
+                    if concave and partner[item] == -1 and w == heavy_of[item]:
+                        iw = int(w)
+                        if (size_upper >= n or b + w <= size_upper) and ia + iw <= n:
+                            step = entropy[ia + iw] - entropy[ia]
+                            if high + step < -SLACK * (1.0 + abs(high) + abs(most[item]) + abs(entropy[ia])):
+                                sure_weight += weight[item]
+                                for j in range(d):
+                                    sure_total[j] += sums[item, j]
+                                sure_constant += square[item] + summed[item]
+                                continue
+                        if a - w >= max(size_lower, 1.0):
+                            step = entropy[ib] - entropy[ib - iw]
+                            if low + step > SLACK * (1.0 + abs(low) + abs(least[item]) + abs(entropy[ib])):
+                                continue
+                    if cells.children[item] > 0:
+                        by_cell = most[item] - least[item]  # how much costs vary through the cell's extent,
+                        by_box = 0.0  # and through that of the box
+                        for j in range(d):
+                            reach = max(box_hi[j] - lower[item, j], upper[item, j] - box_lo[j])
+                            by_cell += reach * (upper[item, j] - lower[item, j])
+                            by_box += reach * (box_hi[j] - box_lo[j])
+                        if by_cell > 0.5 * by_box:
+                            for i in range(cells.children[item]):
+                                pending[waiting] = cells.child[item] + i
+                                waiting += 1
                             continue
-                    if a - w >= max(size_lower, 1.0):
-                        step = entropy[ib] - entropy[ib - iw]
-                        if low_q[g] + step > SLACK * (1.0 + abs(low_q[g]) + abs(cost[g]) + abs(entropy[ib])):
-                            continue
-                arena[mine + kept] = g
-                kept += 1
-                undecided += w
-            first = mine
+                    there[kept] = item
+                    slot[item] = kept
+                    low_q[kept] = low
+                    high_q[kept] = high
+                    kept += 1
+                    undecided += weight[item]
+            here, there = there, here
             length = kept
-            if mine + 2 * length > arena.shape[0]:
-                grown = np.empty(2 * arena.shape[0] + length, dtype=np.int64)
-                grown[: arena.shape[0]] = arena
-                arena = grown
             old_width = b - a
             a = max(a, sure_weight)
             b = min(b, sure_weight + undecided)
@@ -254,39 +260,37 @@ def price(place, status, partner, goal, offers):
                 bound = np.inf
                 break
             alpha, beta = chord(entropy, concave, a, b)
-            stamp_now = nodes * 8 + sweep + 1
-            for p in range(length):
-                stamp[arena[first + p]] = stamp_now
             quad = sure_weight
             constant = sure_constant + alpha + beta * sure_weight
             magnitude = magnitude_all + abs(alpha) + abs(beta) * b
             for j in range(d):
                 total[j] = sure_total[j]
             for p in range(length):
-                g = arena[first + p]
-                w = weight[g]
-                s = low_q[g] + w * beta
+                item = here[p]
+                theta_of[p] = -1.0
+                s = low_q[p] + (light_of[item] if beta > 0 else heavy_of[item]) * beta
                 if s >= 0:
                     continue
-                t = high_q[g] + w * beta
+                t = high_q[p] + (heavy_of[item] if beta > 0 else light_of[item]) * beta
                 ceiling = 0.0
-                mate = partner[g]
-                if mate >= 0 and stamp[mate] == stamp_now:
-                    s_mate = low_q[mate] + weight[mate] * beta
-                    if s_mate < s or (s_mate == s and mate < g):
+                mate = partner[item]
+                if mate >= 0 and slot[mate] < length and here[slot[mate]] == mate:
+                    s_mate = low_q[slot[mate]] + weight[mate] * beta
+                    if s_mate < s or (s_mate == s and mate < item):
                         continue  # the mate stands for the pair
                     ceiling = min(0.0, s_mate)
                 theta = 1.0
                 if t > ceiling:
                     theta = max(0.0, (ceiling - s) / (t - s)) * (1.0 - SLACK)
-                square = 0.0
+                theta_of[p] = theta
                 for j in range(d):
-                    total[j] += theta * w * points[g, j]
-                    square += points[g, j] ** 2
-                quad += theta * w
-                constant += theta * (0.5 * w * square + cost[g] + w * beta) + (1.0 - theta) * s
+                    total[j] += theta * sums[item, j]
+                quad += theta * weight[item]
+                floor = (1.0 - theta) * cells.members[item] * s
+                constant += theta * (square[item] + summed[item] + weight[item] * beta) + floor
+                magnitude += abs(floor)
             value = constant + minimise(quad, total, gamma, box_lo, box_hi, bar, at)
-            value -= (2.0 * N + 64.0) * EPS * magnitude
+            value -= (2.0 * summands + 64.0) * EPS * magnitude
             bound = max(bound, value)
             if bound >= cut:
                 closed = True
@@ -298,117 +302,109 @@ def price(place, status, partner, goal, offers):
             if closed or not (shrunk or b - a < 0.8 * old_width):
                 break
         if closed:
-            leaf_bound = min(leaf_bound, bound if bound < np.inf else np.inf)
+            leaf_bound = min(leaf_bound, bound)
             continue
         # A set to offer: everything with negative cost at the minimiser.
-        for g in range(N):
-            members[g] = status[g] == 1
-        for j in range(d + 1):
+        norm = 0.0
+        for j in range(d):
             share[j] = 0.0
-        size = 0.0
-        for g in range(N):
-            if status[g] != 0:
-                if status[g] == 1:
-                    size += weight[g]
-                continue
-            square = 0.0
+            total[j] = sure_total[j]
+            norm += 0.5 * at[j] ** 2
+        size = sure_weight
+        constant = sure_constant
+        for p in range(length):
+            item = here[p]
+            worth[p] = weight[item] * (norm + beta) + square[item] + summed[item]
             for j in range(d):
-                square += (points[g, j] - at[j]) ** 2
-            if weight[g] * (0.5 * square + beta) + cost[g] < 0:
-                members[g] = True
-                size += weight[g]
+                worth[p] -= sums[item, j] * at[j]
+            if worth[p] < 0:
+                size += weight[item]
+                constant += square[item] + summed[item]
+                for j in range(d):
+                    total[j] += sums[item, j]
         admissible = size_lower <= size <= size_upper and size > 0
-        if admissible:
-            for g in range(N):
-                if members[g] and partner[g] >= 0 and members[partner[g]]:
-                    admissible = False
-        if admissible:
-            found = set_cost(members, place)[0]
-            if found < best_value:
-                best_value = found
-            if found < threshold:
-                keep_cheap(offers, found, at, beta)
         # Where does the bound lose most?
         worst = -1
         worst_loss = 0.0
         for p in range(length):
-            g = arena[first + p]
-            w = weight[g]
-            s = low_q[g] + w * beta
-            if s >= 0:
+            item = here[p]
+            theta = theta_of[p]
+            if cells.children[item] == 0 and worst < 0:
+                worst = p
+            if theta < 0:
                 continue
-            t = high_q[g] + w * beta
-            square = 0.0
-            spread = 0.0
-            for j in range(d):
-                square += (points[g, j] - at[j]) ** 2
-                spread += variation(points[g, j], box_lo[j], box_hi[j])
-            q = w * (0.5 * square + beta) + cost[g]
-            ceiling = 0.0
-            truth = min(q, 0.0)
-            mate = partner[g]
-            if mate >= 0 and stamp[mate] == stamp_now:
-                s_mate = low_q[mate] + weight[mate] * beta
-                if s_mate < s or (s_mate == s and mate < g):
-                    continue
-                ceiling = min(0.0, s_mate)
-                square = 0.0
-                for j in range(d):
-                    square += (points[mate, j] - at[j]) ** 2
-                truth = min(truth, weight[mate] * (0.5 * square + beta) + cost[mate])
-            theta = 1.0 if t <= ceiling else max(0.0, (ceiling - s) / (t - s))
-            loss = truth - (theta * q + (1.0 - theta) * s)
-            if loss > worst_loss:
+            s = low_q[p] + (light_of[item] if beta > 0 else heavy_of[item]) * beta
+            truth = min(worth[p], 0.0)
+            mate = partner[item]
+            if mate >= 0 and slot[mate] < length and here[slot[mate]] == mate:
+                admissible = admissible and not (worth[p] < 0 and worth[slot[mate]] < 0)
+                truth = min(truth, worth[slot[mate]])
+            loss = truth - (theta * worth[p] + (1.0 - theta) * cells.members[item] * s)
+            if loss > worst_loss and cells.children[item] == 0:
                 worst_loss = loss
                 worst = p
-            if loss > 0 and spread > 0:
-                for j in range(d):
-                    share[j] += loss * variation(points[g, j], box_lo[j], box_hi[j]) / spread
+            if loss <= 0:
+                continue
+            spread = 0.0
+            for j in range(d):
+                bar[j] = variation(0.5 * (lower[item, j] + upper[item, j]), box_lo[j], box_hi[j])
+                spread += bar[j]
+            for j in range(d if spread > 0 else 0):
+                share[j] += loss * bar[j] / spread
+        if admissible:
+            # The bound need not go above the cost of any set.
+            value = constant + entropy[int(size + 0.5)]
+            for j in range(d):
+                full = size + gamma[j]
+                mean = min(max(total[j] / full, place.lo[j]), place.hi[j])
+                value += 0.5 * full * mean * mean - total[j] * mean
+            best_value = min(best_value, value)
+            if value < goal.threshold:
+                keep_cheap(offers, value, at, beta)
         m = int(min(max(round(size), a), b))
         share[d] = entropy[m] - alpha - beta * m
         split = widest_loss(share, box_lo, box_hi, at)
         largest = share[split] if split >= 0 else 0.0
-        if b > a and share[d] > largest:
+        if b > a and (share[d] > largest or split < 0):
             split = d
             largest = share[d]
-        if worst >= 0 and worst_loss > 0.5 * largest:
+        if worst >= 0 and (worst_loss > 0.5 * largest or split < 0):
             split = GROUP  # the loss sits in one group: settle whether it is in
-        if split == -1:
-            if b > a:
-                split = d
-            elif length > 0:
-                split = GROUP
-                worst = 0
-            else:
-                leaf_bound = min(leaf_bound, bound)  # one set is left, and this is its cost up to rounding
-                continue
-        if split == GROUP:
-            # The group, and its mate before it, go to the end of the list, where children can leave them out.
-            g = arena[first + worst]
-            arena[first + worst] = arena[first + length - 1]
-            arena[first + length - 1] = g
-            without_mate = length - 1
-            mate = partner[g]
-            if mate >= 0 and stamp[mate] == stamp_now:
-                for p in range(length - 1):
-                    if arena[first + p] == mate:
-                        arena[first + p] = arena[first + length - 2]
-                        arena[first + length - 2] = mate
-                        without_mate = length - 2
-                        break
-        if top + 2 > STACK:
-            complete = False
+        if split == -1 or top + 2 > STACK:
+            # Where nothing is open, one set is left, and this is its cost up to rounding.
+            complete = complete and split == -1 and length == 0
             leaf_bound = min(leaf_bound, bound)
             continue
         cutting = 0.0
-        below = 0  # which of the children, in the order in which they are pushed, is below the cut, or has the group
+        below_first = (
+            1  # which child, in the order in which they are pushed, is below the cut, or has the group
+        )
+        code = split
+        without_mate = length - 1
         if split == GROUP:
-            below = 1
+            # The group, and its mate before it, go to the end of the list, where children can leave them out.
+            item = here[worst]
+            mate = partner[item]
+            code = d + 1 + cells.group[item]
+            here[worst] = here[length - 1]
+            here[length - 1] = item
+            for p in range(length - 1):
+                if mate >= 0 and here[p] == mate:
+                    without_mate = length - 2
+                    here[p] = here[without_mate]
+                    here[without_mate] = mate
+                    break
         elif split == d:
-            cutting, below = cut_size(m, a, b)
+            cutting, below_first = cut_size(m, a, b)
         else:
-            cutting, below = cut_interval(at[split], box_lo[split], box_hi[split], recording)
-        record = record_split(record, entry, d + 1 + g if split == GROUP else split, cutting, entries)
+            cutting, below_first = cut_interval(at[split], box_lo[split], box_hi[split], goal.recording)
+        if free_from + length > arena.shape[0]:
+            grown = np.empty(2 * arena.shape[0] + length, dtype=np.int64)
+            grown[:free_from] = arena[:free_from]
+            arena = grown
+        for p in range(length):
+            arena[free_from + p] = here[p]
+        record = record_split(record, entry, code, cutting, entries)
         for child in range(2):
             # the second child is explored first; make that the one around the minimiser
             for j in range(d):
@@ -418,34 +414,32 @@ def price(place, status, partner, goal, offers):
             stack_a[top] = a
             stack_b[top] = b
             stack_bound[top] = bound
-            stack_from[top] = first
+            stack_from[top] = free_from
             stack_len[top] = length
-            stack_end[top] = first + length
+            stack_end[top] = free_from + length
             stack_weight[top] = sure_weight
             stack_constant[top] = sure_constant
-            stack_entry[top] = entries + (0 if child == below else 1)
-            if split == GROUP:
-                if child == 0:
-                    stack_len[top] = length - 1
-                else:
-                    stack_len[top] = without_mate
-                    stack_weight[top] += weight[g]
-                    square = 0.0
-                    for j in range(d):
-                        stack_total[top, j] += weight[g] * points[g, j]
-                        square += points[g, j] ** 2
-                    stack_constant[top] += 0.5 * weight[g] * square + cost[g]
+            first_half = child == below_first
+            stack_entry[top] = entries + (0 if first_half else 1)
+            if split == GROUP and not first_half:
+                stack_len[top] = length - 1
+            elif split == GROUP:
+                stack_len[top] = without_mate
+                stack_weight[top] += weight[item]
+                for j in range(d):
+                    stack_total[top, j] += sums[item, j]
+                stack_constant[top] += square[item] + summed[item]
             elif split == d:
-                if child == below:
+                if first_half:
                     stack_b[top] = cutting
                 else:
                     stack_a[top] = cutting + 1.0
-            elif child == below:
+            elif first_half:
                 stack_hi[top, split] = cutting
             else:
                 stack_lo[top, split] = cutting
             top += 1
         entries += 2
     # Boxes were cut against the threshold, so no more than that is proved of what was cut away.
-    proved = min(leaf_bound, threshold, best_value - tolerance)
+    proved = min(leaf_bound, goal.threshold, best_value - goal.tolerance)
     return proved, best_value, nodes, complete, finished(record, entries)

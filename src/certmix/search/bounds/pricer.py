@@ -8,14 +8,13 @@ from threading import Lock
 import numpy as np
 
 from certmix.kernels.arrays import Arrays
-from certmix.kernels.cells import Tree, build_tree, price_cells
+from certmix.kernels.cells import CELLS_FROM, Cells, cells_of
 from certmix.kernels.price_parts import Goal, Place, room_for, sums
 from certmix.kernels.pricing import price
 from certmix.kernels.sets import local_sets, set_cost
 from certmix.presolve.instance import Instance
 
-CELLS_FROM = 3000  # from so many groups on, pricing works on the cells of a kd-tree
-KEPT_TREES = 8
+KEPT_CELLS = 8
 LOCAL_SWEEPS = 100
 FEW_SWEEPS = 3  # with many groups exact pricing is as quick as a thorough local search
 
@@ -57,7 +56,7 @@ class Pricer:
         self.instance = instance
         self.arrays = arrays
         self.partner = _matching(instance)
-        self._trees: dict[tuple[int, bytes], tuple[Tree, np.ndarray, np.ndarray]] = {}
+        self._cells: dict[tuple[int, bytes], Cells] = {}
         self._building = Lock()
 
     def cost(self, which: PricingClass, multipliers: np.ndarray) -> np.ndarray:
@@ -90,40 +89,23 @@ class Pricer:
         place = self._place(which, self.cost(which, multipliers))
         goal = Goal(threshold, tolerance, node_limit, start_value, self.arrays.stop, False)
         cheap = room_for(keep, len(which.lo))
-        if self.instance.n_groups < CELLS_FROM:
-            bound, best, nodes, complete, _ = price(place, which.status, self.partner, goal, cheap)
-        elif not (which.status == 0).any():
-            bound = best = self._forced_value(which, place)
-            nodes, complete = 0, True
-        else:
-            free, forced = which.status == 0, which.status == 1
-            tree, points, weight = self._tree(which)
-            mine = place._replace(points=points, weight=weight, cost=np.ascontiguousarray(place.cost[free]))
-            bound, best, nodes, complete, _ = price_cells(tree, mine, sums(place, forced), goal, cheap)
+        forced, cost = sums(place, which.status == 1), place.cost[which.status == 0]
+        bound, best, nodes, complete, _ = price(self._over(which), cost, place, forced, goal, cheap)
         good = np.isfinite(cheap.value)
         return Priced(bound, best, nodes, complete, cheap.value[good], cheap.mean[good], cheap.slope[good])
 
-    def _forced_value(self, which: PricingClass, place: Place) -> float:
-        """The one set that is left, its cost lowered by its rounding."""
-        forced = which.status == 1
-        value = set_cost(forced, place)[0]
-        magnitude = np.abs(place.cost[forced]).sum()
-        magnitude += (place.weight[forced, None] * place.points[forced] ** 2).sum()
-        return float(value - (2 * len(forced) + 64) * 2.3e-16 * (magnitude + abs(value)))
-
-    def _tree(self, which: PricingClass) -> tuple[Tree, np.ndarray, np.ndarray]:
-        """The kd-tree over a class's free groups, their points and weights; kept between calls."""
+    def _over(self, which: PricingClass) -> Cells:
+        """The cells over a class's free groups; kept between calls."""
         system = int(self.arrays.system[which.component])
         free = which.status == 0
         key = (system, np.packbits(free).tobytes())
         with self._building:
-            if key not in self._trees:
-                if len(self._trees) >= KEPT_TREES:
-                    self._trees.clear()
-                points = np.ascontiguousarray(self.arrays.points[system][free])
-                weight = np.ascontiguousarray(self.arrays.weight[free])
-                self._trees[key] = (build_tree(points, weight), points, weight)
-            return self._trees[key]
+            if key not in self._cells:
+                if len(self._cells) >= KEPT_CELLS:
+                    self._cells.clear()
+                points, weight = self.arrays.points[system], self.arrays.weight
+                self._cells[key] = cells_of(points, weight, free, self.partner)
+            return self._cells[key]
 
     def local(
         self, which: PricingClass, multipliers: np.ndarray, means: np.ndarray, slopes: np.ndarray
