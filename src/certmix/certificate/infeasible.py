@@ -13,14 +13,13 @@ from collections.abc import Callable
 import numpy as np
 
 from certmix.certificate.draft import Draft, Unproved
+from certmix.certificate.growing import Split, grow
 from certmix.certificate.statement import state
 from certmix.errors import InfeasibleError
 from certmix.presolve.feasibility import check_feasible
 from certmix.problem import Problem
 from certmix.verify import tree
 from certmix.verify.domain import Domain
-from certmix.verify.enumeration import count, enumerate_all
-from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.root import Root
 
 MOST_NODES = 20_000
@@ -43,32 +42,18 @@ def refute(root: Root, draft: Draft, first: np.ndarray, late: Callable[[], bool]
     matters = _named(root) | (root.weight > 1)
     degree = np.bincount(root.conflicts.ravel(), minlength=root.N)
     few = MORE_CLUSTERINGS if "means" in root.statement.estimators else FEW_CLUSTERINGS
-    open_nodes = [(0, Domain.of(root))]
-    while open_nodes:
-        if late():
-            raise Unproved("the contradiction was not found in time")
-        if len(draft) > MOST_NODES:
-            raise Unproved(f"{MOST_NODES} nodes did not suffice for the contradiction")
-        node, domain = open_nodes.pop()
-        if not domain.propagate(root):
-            continue
-        if count(domain) <= few:
-            try:
-                enumerate_all(root, domain, Evidence({}, {}), math.inf)
-            except Rejected as error:
-                raise Unproved(f"{error} as the checker sees them") from None
-            draft.step(node, "enumerate")
-            continue
+
+    def split(node: int, domain: Domain, told: np.ndarray | None) -> Split:
         open_groups = np.flatnonzero(matters & ~domain.decided)
         if not len(open_groups):
             raise Unproved("a clustering meets the constraints as the checker sees them")
         keys = (-root.weight, -degree, domain.allowed.sum(axis=1), ~first)  # the last one counts most
         g = int(open_groups[np.lexsort([key[open_groups] for key in keys])[0]])
-        k = next(int(m[0]) for m in domain.exchangeable(root) if domain.allowed[g, m[0]])
-        sides = {side: tree.decide(domain, root, side, (g, k)) for side in (tree.OUT, tree.IN)}
-        alive = {side: child for side, child in sides.items() if child.copy().propagate(root)}
-        for side, child in (alive or {tree.IN: sides[tree.IN]}).items():  # one tells that both are empty
-            open_nodes.append((draft.node(node, side, g, k), child))
+        return Split(
+            tree.IN, g, next(int(m[0]) for m in domain.exchangeable(root) if domain.allowed[g, m[0]])
+        )
+
+    grow(draft, root, math.inf, split, few, MOST_NODES, late)
 
 
 def in_conflict(problem: Problem, root: Root) -> np.ndarray:

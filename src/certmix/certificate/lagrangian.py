@@ -6,14 +6,12 @@ Nothing here is trusted: the multipliers may come from anywhere, and every bound
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 
 from certmix.certificate.draft import Draft, Unproved
+from certmix.certificate.growing import Split, grow
 from certmix.certificate.recording import Walk, walk
 from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.lagrangian import Lagrangian
@@ -21,8 +19,6 @@ from certmix.search.bounds.pricer import PricingClass
 from certmix.search.threads import Threads
 from certmix.verify import tree
 from certmix.verify.domain import Domain
-from certmix.verify.enumeration import count, enumerate_all
-from certmix.verify.evidence import Evidence
 from certmix.verify.lagrangian import combine
 from certmix.verify.pricing import Pricing
 from certmix.verify.root import Root
@@ -40,15 +36,6 @@ PATIENCE = 25  # iterations that must bring something
 TRIES = 4
 AIMED, CLAIMED = 0.5, 0.999  # shares of the slack that the search for a price and the claim give away
 PAIR = 5e-8  # seconds that the checker takes for a node and a group, about
-
-
-@dataclass
-class _Task:
-    """An open node: its number in the draft, its domain, and its parent's multipliers."""
-
-    node: int
-    domain: Domain
-    multipliers: np.ndarray | None
 
 
 class LagrangianProver:
@@ -85,88 +72,58 @@ class LagrangianProver:
 
     def prove(self, draft: Draft) -> None:
         """Add nodes and steps until every leaf is settled; raises :class:`Unproved` otherwise."""
-        open_nodes = [_Task(0, Domain.of(self.root), None)]
-        while open_nodes:
-            if self.should_stop():
-                raise Unproved("it took too long")
-            if len(draft) > MOST_NODES:
-                raise Unproved(f"{MOST_NODES} nodes did not suffice")
-            task = open_nodes.pop()
-            if not task.domain.propagate(self.root):
-                continue
-            if count(task.domain) <= FEW_CLUSTERINGS:
-                with self._timed():
-                    least = enumerate_all(self.root, task.domain, Evidence({}, {}), self.target)
-                if not least >= self.target:
-                    raise Unproved("the bound is not reached by every clustering, within rounding")
-                draft.step(task.node, "enumerate")
-                continue
-            kind, first, second, multipliers = self._settle(draft, task)
-            if kind == tree.ROOT:
-                continue
-            sides = {
-                side: tree.decide(task.domain, self.root, side, (first, second))
-                for side in (tree.OTHER[kind], kind)
-            }
-            alive = {side: domain for side, domain in sides.items() if domain.copy().propagate(self.root)}
-            for side, domain in (alive or {kind: sides[kind]}).items():  # one side tells that both are empty
-                child = draft.node(task.node, side, first, second)
-                open_nodes.append(_Task(child, domain, multipliers))
 
-    @contextmanager
-    def _timed(self) -> Iterator[None]:
-        start = time.perf_counter()
-        yield
-        self.checking += time.perf_counter() - start
+        def settle(node: int, domain: Domain, told: np.ndarray | None) -> Split | None:
+            return self._settle(draft, node, domain, told)
+
+        self.checking += grow(
+            draft, self.root, self.target, settle, FEW_CLUSTERINGS, MOST_NODES, self.should_stop
+        )
 
     # -- one node --------------------------------------------------------------------------------------------
-    def _settle(self, draft: Draft, task: _Task) -> tuple[int, int, int, np.ndarray | None]:
-        """Prove the node, or say how to split it: (kind, args, multipliers); kind ROOT when it is proved."""
-        root, domain = self.root, task.domain
-        if task.node == 0:
+    def _settle(
+        self, draft: Draft, node: int, domain: Domain, multipliers: np.ndarray | None
+    ) -> Split | None:
+        """Prove the node, or say how to split it; its children begin at its multipliers."""
+        if node == 0:
             self.root_decided = int(domain.decided.sum())
         maybe_empty = np.flatnonzero((domain.low == 0) & (domain.high > 0))
         if len(maybe_empty):
-            return tree.AT_MOST, int(maybe_empty[0]), 0, task.multipliers
-        sets = [m for m in domain.exchangeable(root) if domain.high[m[0]] > 0]
-        ascent = self._ascent(task, sets)
+            return Split(tree.AT_MOST, int(maybe_empty[0]), 0, multipliers)
+        sets = [m for m in domain.exchangeable(self.root) if domain.high[m[0]] > 0]
+        ascent = self._ascent(node, domain, multipliers, sets)
         if ascent.best + self._shift(domain) >= self.target:
             found = self._trees(ascent, domain, sets)
             if found is not None:
-                draft.step(task.node, "lagrangian", found)
-                return tree.ROOT, 0, 0, None
-        return (*self._branch(ascent, domain, sets), ascent.best_t)
+                draft.step(node, "lagrangian", found)
+                return None
+        return Split(tree.IN, *self._branch(ascent, domain, sets), ascent.best_t)
 
     def _shift(self, domain: Domain) -> float:
         return float(self.root.entropy[domain.high == 0, 0].sum()) - self.root.error
 
-    def _ascent(self, task: _Task, sets: list[np.ndarray]) -> Lagrangian:
+    def _ascent(
+        self, node: int, domain: Domain, multipliers: np.ndarray | None, sets: list[np.ndarray]
+    ) -> Lagrangian:
         """Multipliers for a domain."""
-        aim = self.target + self.ahead - self._shift(task.domain)
+        aim = self.target + self.ahead - self._shift(domain)
         dual = self.dual
-        if task.node == 0 and dual.only_root:
+        if node == 0 and dual.only_root:
             dual.advance_root(self.target + self.ahead, 0.0)
             if dual.root_ascent is not None:
                 return self._climb(dual.root_ascent, aim, dual.node_limit(True))
-        phi, start = dual.phi, dual.start
-        if task.multipliers is not None:
-            parent = (task.multipliers - dual.arrays.scatter[0]) / dual.arrays.weight
-            phi = np.column_stack([parent, phi])
-            start = np.concatenate([[1.0], np.zeros(len(start))])
-        classes = [self._pricing_class(task.domain, members) for members in sets]
-        ascent = Lagrangian(
-            dual.pricer,
-            classes,
-            phi,
-            seed=task.node,
+        limit = dual.node_limit(False)
+        ascent = dual.begun(
+            [self._pricing_class(domain, members) for members in sets],
+            np.zeros(self.root.N) if multipliers is None else multipliers,
+            aim,
+            limit,
+            seed=node,
             resolution=max(0.02 * self.ahead / self.root.K, 1e-9),
             threads=Threads(1),
             should_stop=self.should_stop,
-            report=lambda bound: None,
+            coarseness=COARSE,
         )
-        ascent.coarseness = COARSE
-        limit = dual.node_limit(False)
-        ascent.begin(start, dual.admissible(classes), aim, limit)
         while ascent.best < aim and ascent.iterations < ITERATIONS and not self.should_stop():
             before, gone = ascent.best, ascent.iterations
             ascent.advance(aim, min(gone + SHORT, ITERATIONS), limit, 4 * limit)
@@ -259,7 +216,7 @@ class LagrangianProver:
         return arrays
 
     # -- branching -------------------------------------------------------------------------------------------
-    def _branch(self, ascent: Lagrangian, domain: Domain, sets: list[np.ndarray]) -> tuple[int, int, int]:
+    def _branch(self, ascent: Lagrangian, domain: Domain, sets: list[np.ndarray]) -> tuple[int, int]:
         """Which group to put into which component, or not."""
         root = self.root
         free = ~domain.decided
@@ -268,7 +225,7 @@ class LagrangianProver:
             members = alike[0]
             able = free & domain.allowed[:, members].all(axis=1)
             if able.any():
-                return tree.IN, self._anchor(domain, able), int(members[0])
+                return self._anchor(domain, able), int(members[0])
         share = np.zeros((root.N, root.K))
         solved = ascent.master.solve()
         rows = ascent.master.sets()
@@ -282,8 +239,8 @@ class LagrangianProver:
             costs = np.where(domain.allowed, self._costs(), math.inf)
             two = np.sort(costs, axis=1)[:, :2]
             g = int(np.where(free, two[:, 1] - two[:, 0], math.inf).argmin())
-            return tree.IN, g, int(costs[g].argmin())
-        return tree.IN, g, int(share[g].argmax())
+            return g, int(costs[g].argmin())
+        return g, int(share[g].argmax())
 
     def _anchor(self, domain: Domain, able: np.ndarray) -> int:
         """A group in the heart of a cluster that has none yet, one with conflicts if there are such."""

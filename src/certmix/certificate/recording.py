@@ -10,7 +10,6 @@ import numpy as np
 from certmix.kernels.cells import cells_of
 from certmix.kernels.price_parts import Goal, Place, room_for, sums
 from certmix.kernels.pricing import price
-from certmix.kernels.records import Record
 from certmix.stopping import current
 from certmix.verify.pricing import LEAF, Pricing
 
@@ -42,16 +41,17 @@ def walk(pricing: Pricing, threshold: float, most: int) -> Walk:
     return Walk(axis, cut, bound, nodes, complete)
 
 
-def _by_levels(record: Record, d: int, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _by_levels(record: np.ndarray, d: int, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Level by level, in the smallest types that hold the numbers."""
+    code, child = record[:, 0].astype(np.int64), record[:, 2].astype(np.int64)
     level, order = np.zeros(1, dtype=np.int64), []
     while len(level):
         order.append(level)
-        first = record.child[level[record.code[level] != LEAF]]
+        first = child[level[code[level] != LEAF]]
         level = np.column_stack([first, first + 1]).ravel()
     rows = np.concatenate(order)
-    axis, cut = record.code[rows], record.cut[rows]
-    cut = cut[(axis != LEAF) & (axis <= d)]
+    axis = code[rows]
+    cut = record[rows, 1][(axis != LEAF) & (axis <= d)]
     axis[axis > d] = d + 1 + groups[axis[axis > d] - d - 1]
     small = next(t for t in (np.int8, np.int16, np.int32) if axis.max() <= np.iinfo(t).max)
     short = next(t for t in (np.float16, np.float32, np.float64) if (cut.astype(t) == cut).all())

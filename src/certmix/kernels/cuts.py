@@ -15,32 +15,6 @@ from certmix.kernels.compiled import njit
 
 
 @njit(nogil=True)
-def cut_matrix(ends, signs, multiplier, r, force, size):
-    """Write ``force = sum_c multiplier_c A_c`` (A_c symmetric, in terms of X) and the sum of absolute values."""
-    for s in range(r.shape[0]):
-        for t in range(r.shape[0]):
-            force[s, t] = 0.0
-            size[s, t] = 0.0
-    for c in range(ends.shape[0]):
-        if multiplier[c] == 0.0:
-            continue
-        for e in range(4):
-            if signs[c, e] == 0.0:
-                continue
-            s = ends[c, e, 0]
-            t = ends[c, e, 1]
-            value = multiplier[c] / (r[s] * r[t])
-            if s == t:
-                force[s, s] += signs[c, e] * value
-                size[s, s] += value
-            else:
-                force[s, t] += 0.5 * signs[c, e] * value
-                force[t, s] = force[s, t]
-                size[s, t] += 0.5 * value
-                size[t, s] = size[s, t]
-
-
-@njit(nogil=True)
 def sweep_cuts(ends, signs, multiplier, r, w, force):
     """One pass of coordinate ascent on the multipliers; ``w`` (before clipping) and ``force`` follow."""
     for c in range(ends.shape[0]):

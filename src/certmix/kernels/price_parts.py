@@ -65,6 +65,16 @@ def sums(place: Place, inside: np.ndarray) -> Sums:
     return Sums(float(weight.sum()), weight @ x, constant, magnitude, farthest, len(x))
 
 
+def set_cost(members: np.ndarray, place: Place) -> float:
+    """Exact reduced cost of a set; ``members`` is a bool array."""
+    w, x = place.weight[members], place.points[members]
+    full = w.sum() + place.gamma
+    mean = (w @ x + place.gamma * place.prior_mean) / np.where(full > 0, full, 1.0)
+    mean = np.clip(mean, place.lo, place.hi)
+    away = 0.5 * place.gamma @ (mean - place.prior_mean) ** 2 + 0.5 * w @ ((x - mean) ** 2).sum(axis=1)
+    return float(place.cost[members].sum() + place.entropy[int(w.sum())] + away)
+
+
 def room_for(sets: int, d: int) -> Cheap:
     """Room for so many cheap sets."""
     return Cheap(np.full(sets, np.inf), np.empty((sets, d)), np.empty(sets))

@@ -40,7 +40,7 @@ from certmix.kernels.price_parts import (
     parts_of_sizes,
     widest_loss,
 )
-from certmix.kernels.records import finished, new_record, record_split
+from certmix.kernels.records import new_record, record_split
 from certmix.kernels.splitting import variation
 from certmix.rounding import EPS
 
@@ -121,7 +121,7 @@ def price(cells, cost, place, forced, goal, offers):
     a = max(place.a, forced.weight)
     b = min(place.b, possible)
     if a > b:
-        return np.inf, best_value, 0, True, finished(record, entries)
+        return np.inf, best_value, 0, True, record[:entries]
     single = a <= 1 and forced.weight == 0
     if single:
         # Sets of one group are looked at one by one, so that from here on a group may always leave a set.
@@ -142,7 +142,7 @@ def price(cells, cost, place, forced, goal, offers):
         a = 2.0
         if a > b:
             proved = min(leaf_bound, goal.threshold, best_value - goal.tolerance)
-            return proved, best_value, 0, True, finished(record, entries)
+            return proved, best_value, 0, True, record[:entries]
     parts, part_entry, record, entries = parts_of_sizes(place, a, b, heaviest, single, record)
     top = 0
     for part in range(3):
@@ -442,4 +442,4 @@ def price(cells, cost, place, forced, goal, offers):
         entries += 2
     # Boxes were cut against the threshold, so no more than that is proved of what was cut away.
     proved = min(leaf_bound, goal.threshold, best_value - goal.tolerance)
-    return proved, best_value, nodes, complete, finished(record, entries)
+    return proved, best_value, nodes, complete, record[:entries]

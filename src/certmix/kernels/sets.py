@@ -1,4 +1,4 @@
-"""Single sets of groups: their exact reduced cost, and local search for cheap ones.
+"""Local search for cheap sets of groups.
 
 The reduced cost of a set for a component is defined in :mod:`certmix.kernels.pricing`.
 """
@@ -8,46 +8,6 @@ from __future__ import annotations
 import numpy as np
 
 from certmix.kernels.compiled import njit
-
-
-@njit(nogil=True)
-def set_cost(members, place):
-    """Exact reduced cost of a set and its size; ``members`` is a bool array."""
-    points, weight, cost, gamma, prior_mean = (
-        place.points,
-        place.weight,
-        place.cost,
-        place.gamma,
-        place.prior_mean,
-    )
-    lower, upper, entropy = place.lo, place.hi, place.entropy
-    N, d = points.shape
-    size = 0.0
-    constant = 0.0
-    total = np.zeros(d)
-    square = 0.0
-    for g in range(N):
-        if members[g]:
-            size += weight[g]
-            constant += cost[g]
-            for j in range(d):
-                total[j] += weight[g] * points[g, j]
-    value = constant + entropy[int(size)]
-    for j in range(d):
-        full = size + gamma[j]
-        if full <= 0:
-            continue
-        mean = (total[j] + gamma[j] * prior_mean[j]) / full
-        mean = min(max(mean, lower[j]), upper[j])
-        total[j] = mean
-        value += 0.5 * gamma[j] * (mean - prior_mean[j]) ** 2
-    for g in range(N):
-        if members[g]:
-            square = 0.0
-            for j in range(d):
-                square += (points[g, j] - total[j]) ** 2
-            value += 0.5 * weight[g] * square
-    return value, size
 
 
 @njit(nogil=True)

@@ -21,6 +21,7 @@ from certmix.presolve.groups import Groups, group_samples
 from certmix.presolve.tables import entropy_tables
 from certmix.presolve.whitening import Coordinates, centre_of, system_of, whitening_error
 from certmix.problem import Problem, interchangeable
+from certmix.problem.rules import Count
 from certmix.rounding import EPS
 
 __all__ = ["CountRow", "Instance", "reduce"]
@@ -35,6 +36,11 @@ class CountRow:
     component: int
     low: int
     high: int
+
+    @classmethod
+    def of(cls, rule: Count, groups: Groups) -> CountRow:
+        members, coefficient = np.unique(groups.of[rule.samples], return_counts=True)
+        return cls(members, coefficient, rule.component, rule.low, rule.high)
 
 
 @dataclass(frozen=True)
@@ -184,7 +190,7 @@ def _reduced(problem: Problem) -> Instance:
         size_upper=problem.size_upper,
         conflicts=groups.conflicts,
         implications=groups.implications,
-        counts=_counts(problem, groups),
+        counts=tuple(CountRow.of(rule, groups) for rule in problem.rules.counts),
         classes=interchangeable(problem),
         error=whitening_error(problem, groups, systems, centre, scatter, prior_mean, lower, upper),
     )
@@ -230,11 +236,3 @@ def _box(
         lower[k] = ends.min(axis=0).sum(axis=1) - slack
         upper[k] = ends.max(axis=0).sum(axis=1) + slack
     return lower, upper, bool(exact)
-
-
-def _counts(problem: Problem, groups: Groups) -> tuple[CountRow, ...]:
-    rows = []
-    for rule in problem.rules.counts:
-        members, coefficient = np.unique(groups.of[rule.samples], return_counts=True)
-        rows.append(CountRow(members, coefficient, rule.component, rule.low, rule.high))
-    return tuple(rows)

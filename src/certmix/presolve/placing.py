@@ -11,7 +11,6 @@ import numpy as np
 from certmix.presolve.demands import Demands
 from certmix.presolve.groups import Domains, Groups, merge_samples
 from certmix.presolve.instance import CountRow
-from certmix.problem.rules import Count
 from certmix.problem.satisfaction import satisfied_rules
 
 MARGIN = 1e-5  # of the largest coefficient of a box row: ten times what HiGHS lets a row be broken by
@@ -48,18 +47,13 @@ def place(asked: Demands, time_limit: float = 10.0) -> Placing:
     groups = merge_samples(asked.rules, len(asked.samples), upper)
     if groups.contradiction:
         return _INFEASIBLE
-    rows = [_row(count, groups) for count in asked.rules.counts]
+    rows = [CountRow.of(count, groups) for count in asked.rules.counts]
     if any(row.low > row.coefficient.sum() or row.low > row.high for row in rows):
         return _INFEASIBLE
     found = _greedy(asked, groups, rows, lower, upper)
     if found is not None and _meets(asked, groups, *found):
         return Placing(Verdict.FEASIBLE, found[0][groups.of], found[1])
     return _exactly(asked, groups, rows, lower, upper, time_limit)
-
-
-def _row(count: Count, groups: Groups) -> CountRow:
-    members, coefficient = np.unique(groups.of[count.samples], return_counts=True)
-    return CountRow(members, coefficient, count.component, count.low, count.high)
 
 
 def _meets(asked: Demands, groups: Groups, labels: np.ndarray, free_counts: np.ndarray) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from threading import Lock
+from typing import Any
 
 import numpy as np
 
@@ -169,24 +170,35 @@ class DualBound:
     def _ascent(self, nodes: Nodes, i: int, cutoff: float, at_root: bool) -> Lagrangian:
         """The ascent for one node, begun."""
         shift = self._shift(nodes, i)
-        phi, start = self.phi, self.start
-        if np.any(nodes["multipliers"][i]):
-            parent = (nodes["multipliers"][i] - self.arrays.scatter[0]) / self.arrays.weight
-            phi = np.column_stack([parent, phi])
-            start = np.concatenate([[1.0], np.zeros(len(start))])
-        classes = self._classes(nodes, i)
-        ascent = Lagrangian(
-            self.pricer,
-            classes,
-            phi,
+        return self.begun(
+            self._classes(nodes, i),
+            nodes["multipliers"][i],
+            cutoff - shift,
+            self.node_limit(at_root),
             seed=self.seed + int(nodes["depth"][i]),
             resolution=self.resolution,
             threads=self.threads if at_root else Threads(1),
             should_stop=self.should_stop,
             report=(lambda bound: self.on_root_bound(bound + shift)) if at_root else (lambda bound: None),
         )
+
+    def begun(
+        self,
+        classes: list[PricingClass],
+        multipliers: np.ndarray,
+        aim: float,
+        node_limit: int,
+        **settings: Any,
+    ) -> Lagrangian:
+        """An ascent at the multipliers of a parent, or at the features of the problem where they are zero."""
+        phi, start = self.phi, self.start
+        if np.any(multipliers):
+            parent = (multipliers - self.arrays.scatter[0]) / self.arrays.weight
+            phi = np.column_stack([parent, phi])
+            start = np.concatenate([[1.0], np.zeros(len(start))])
+        ascent = Lagrangian(self.pricer, classes, phi, **settings)
         ascent.radius = self.radius
-        ascent.begin(start, self.admissible(classes), cutoff - shift, self.node_limit(at_root))
+        ascent.begin(start, self._admissible(classes), aim, node_limit)
         return ascent
 
     def _shift(self, nodes: Nodes, i: int) -> float:
@@ -346,7 +358,7 @@ class DualBound:
         others = float(nodes["a"][i].sum() - nodes["a"][i, k])
         return float(n) if b >= n - others and self.instance.size_upper[k] >= n else b
 
-    def admissible(self, classes: list[PricingClass]) -> list[np.ndarray] | None:
+    def _admissible(self, classes: list[PricingClass]) -> list[np.ndarray] | None:
         """The incumbent's sets, where the node allows them."""
         for which in classes:
             for k in which.members:

@@ -44,7 +44,8 @@ class Lagrangian:
         resolution: float,
         threads: Threads,
         should_stop: Callable[[], bool],
-        report: Callable[[float], None],
+        report: Callable[[float], None] = lambda bound: None,
+        coarseness: float = 1e-3,
     ) -> None:
         self.pricer = pricer
         self.classes = classes
@@ -56,7 +57,7 @@ class Lagrangian:
         self.should_stop = should_stop
         self.report = report
         self.resolution = resolution
-        self.coarseness = 1e-3  # of prices, as a share of what is lacking to the cutoff
+        self.coarseness = coarseness  # of prices, as a share of what is lacking to the cutoff
         self.threads = threads
         self.large = False
         self.nodes = 0

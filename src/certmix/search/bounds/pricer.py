@@ -9,9 +9,9 @@ import numpy as np
 
 from certmix.kernels.arrays import Arrays
 from certmix.kernels.cells import CELLS_FROM, Cells, cells_of
-from certmix.kernels.price_parts import Goal, Place, room_for, sums
+from certmix.kernels.price_parts import Goal, Place, room_for, set_cost, sums
 from certmix.kernels.pricing import price
-from certmix.kernels.sets import local_sets, set_cost
+from certmix.kernels.sets import local_sets
 from certmix.presolve.instance import Instance
 
 KEPT_CELLS = 8
@@ -73,7 +73,7 @@ class Pricer:
     def full_cost(self, which: PricingClass, members: np.ndarray) -> float:
         """The cost c(S) of a set, without multipliers; the mean stays in the class's box."""
         place = self._place(which, self.arrays.scatter[self.arrays.system[which.component]])
-        return float(set_cost(members, place)[0])
+        return set_cost(members, place)
 
     def exact(
         self,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from certmix.kernels.cuts import cut_matrix, violated
+from certmix.kernels.cuts import violated
 
 CUTS_PER_POINT = 8  # that are added at a time
 TRIANGLES_PER_PAIR = 12  # of super-points, looked at
@@ -44,9 +44,15 @@ class Cuts:
 
     def exact(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What the cuts take, added up afresh, and the sum of absolute values for the rounding."""
-        force, size = np.empty((len(r), len(r))), np.empty((len(r), len(r)))
-        cut_matrix(self.ends, self.signs, self.multiplier, r, force, size)
-        return force, size
+        n, (s, t) = len(r), np.moveaxis(self.ends, 2, 0)
+        value = self.multiplier[:, None] * self.signs / (r[s] * r[t]) * np.where(s == t, 1.0, 0.5)
+        place = (np.maximum(s, t) * n + np.minimum(s, t)).ravel()
+
+        def symmetric(entries: np.ndarray) -> np.ndarray:
+            lower = np.bincount(place, entries.ravel(), minlength=n * n).reshape(n, n)
+            return np.asarray(lower + np.tril(lower, -1).T)
+
+        return symmetric(value), symmetric(np.abs(value))
 
     def moved(self, to: np.ndarray, r: np.ndarray, must: int) -> Cuts:
         """The cuts after super-points were merged or dropped: position i becomes ``to[i]`` (-1: dropped).

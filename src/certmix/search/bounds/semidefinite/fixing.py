@@ -136,24 +136,11 @@ def impossible(
         size = likely if b.low <= likely <= b.high else int(b.low + np.argmin(price[b.low : b.high + 1]))
         found = np.zeros(len(test), dtype=bool)
 
+        known = b.slack, r, weight, method.apart[p], pool.must, price, b.low, b.high, size, cutoff
+        pairs = rows[test], columns[test]
+
         def work(first: int, last: int) -> None:
-            find_apart(
-                first,
-                last,
-                rows[test],  # noqa: B023
-                columns[test],  # noqa: B023
-                b.slack,  # noqa: B023
-                r,
-                weight,
-                method.apart[p],
-                pool.must,
-                price,
-                b.low,  # noqa: B023
-                b.high,  # noqa: B023
-                size,  # noqa: B023
-                cutoff,
-                found,  # noqa: B023
-            )
+            find_apart(first, last, *pairs, *known, found)  # noqa: B023
 
         threads.over(len(test), work)
         hopeless[test[found]] = False
