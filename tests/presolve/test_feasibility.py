@@ -10,7 +10,8 @@ from certmix.errors import InfeasibleError
 from certmix.presolve.demands import demands
 from certmix.presolve.feasibility import check_feasible, find_feasible
 from certmix.presolve.groups import group_samples
-from certmix.presolve.placing import Verdict, _exactly, _row, place
+from certmix.presolve.instance import CountRow
+from certmix.presolve.placing import Verdict, _exactly, place
 from certmix.presolve.placing_milp import clique_cover
 from certmix.problem import (
     CannotLink,
@@ -56,7 +57,7 @@ def test_the_milp_alone_is_right() -> None:
         groups = group_samples(problem.replace(constraints=problem.constraints))
         if len(asked.samples) < problem.n_samples or groups.contradiction or np.any(lower > upper):
             continue
-        rows = [_row(count, groups) for count in asked.rules.counts]
+        rows = [CountRow.of(count, groups) for count in asked.rules.counts]
         found = _exactly(asked, groups, rows, lower, upper, 10.0)
         assert (found.verdict is Verdict.FEASIBLE) == has_solution(problem)
         assert found.verdict is not Verdict.UNKNOWN

@@ -49,8 +49,9 @@ class Cuts:
         place = (np.maximum(s, t) * n + np.minimum(s, t)).ravel()
 
         def symmetric(entries: np.ndarray) -> np.ndarray:
-            lower = np.bincount(place, entries.ravel(), minlength=n * n).reshape(n, n)
-            return np.asarray(lower + np.tril(lower, -1).T)
+            lower = np.zeros(n * n)
+            np.add.at(lower, place, entries.ravel())
+            return lower.reshape(n, n) + np.tril(lower.reshape(n, n), -1).T
 
         return symmetric(value), symmetric(np.abs(value))
 
