@@ -55,7 +55,7 @@ def cells_of(
 def build_tree(points, weight):
     """A balanced kd-tree: cells are cut at the median of their widest coordinate, small ones into their groups."""
     N, d = points.shape
-    most = 2 * N + 1
+    most = N + N // 2 + 2  # of more than SMALL_CELL groups either half has half of that at least
     order = np.arange(N)
     start = np.zeros(most, dtype=np.int64)
     end = np.full(most, N)

@@ -65,7 +65,7 @@ def price(cells, cost, place, forced, goal, offers):
     N = cost.shape[0]
     d = gamma.shape[0]
     n = entropy.shape[0] - 1
-    arena = np.empty(max(16, 4 * N), dtype=np.int64)
+    arena = np.empty(max(1 << 12, 4 * cells.roots.shape[0]), dtype=np.int64)
     stack_lo = np.empty((STACK, d))
     stack_hi = np.empty((STACK, d))
     stack_a = np.empty(STACK)

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from certmix.local.moves import LocalSearch
-from certmix.presolve.instance import Instance, reduce
+from certmix.presolve.instance import Instance
 from certmix.search.bounds.base import Explored
 from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.lagrangian import Lagrangian
-from certmix.search.bounds.multipliers import features, starting
+from certmix.search.bounds.multipliers import features
 from certmix.search.bounds.pricer import Pricer, PricingClass
 from certmix.search.nodes import Nodes
 from certmix.search.threads import Threads
@@ -31,10 +31,6 @@ PRICING_WORK = 4e9
 MOST_PRICING_NODES = 2_000_000
 # With fewer open groups than this, splitting is cheaper than multipliers.
 FEWEST = 12
-# From so many groups on, the trust region is first learnt on a sample.
-SAMPLE_FROM = 6000
-SAMPLE = 2000
-SAMPLE_WORK = 1e10
 
 
 class DualBound:
@@ -51,8 +47,6 @@ class DualBound:
         With fewer open groups than this in a node only the interval bound is used.
     should_stop, on_root_bound : callables
         Asked between steps; told about every bound that the root proves.
-    phi : ndarray of shape (N, p), optional
-        Features of the multipliers, computed when not given.
     """
 
     reaches = True
@@ -68,7 +62,6 @@ class DualBound:
         threads: Threads | None = None,
         should_stop: Callable[[], bool] = lambda: False,
         on_root_bound: Callable[[float], None] = lambda bound: None,
-        phi: np.ndarray | None = None,
     ) -> None:
         self.instance = instance
         self.threads = threads or Threads(1)
@@ -77,7 +70,6 @@ class DualBound:
         self.pricer = Pricer(instance, self.arrays)
         self.seed = seed
         self.fewest = fewest
-        self.allowed = allowed
         self.resolution = max(0.02 * allowed / instance.n_components, 1e-9)
         self.should_stop = should_stop
         self.on_root_bound = on_root_bound
@@ -88,9 +80,8 @@ class DualBound:
         self._improving = Lock()
         self._local = LocalSearch(instance)
         self.root_ascent: Lagrangian | None = None
-        self.phi, self.start = features(instance, labels, seed) if phi is None else (phi, starting(phi))
+        self.phi = features(instance, labels, seed)
         self.partition = [instance.contract(labels) == k for k in range(instance.n_components)]
-        self.radius = 1.0  # of the trust region, at first
         self.first = np.zeros(
             instance.n_groups
         )  # multipliers that the root starts from; zeros stand for none
@@ -191,14 +182,12 @@ class DualBound:
         **settings: Any,
     ) -> Lagrangian:
         """An ascent at the multipliers of a parent, or at the features of the problem where they are zero."""
-        phi, start = self.phi, self.start
+        phi = self.phi
         if np.any(multipliers):
             parent = (multipliers - self.arrays.scatter[0]) / self.arrays.weight
             phi = np.column_stack([parent, phi])
-            start = np.concatenate([[1.0], np.zeros(len(start))])
         ascent = Lagrangian(self.pricer, classes, phi, **settings)
-        ascent.radius = self.radius
-        ascent.begin(start, self._admissible(classes), aim, node_limit)
+        ascent.begin(self._admissible(classes), aim, node_limit)
         return ascent
 
     def _shift(self, nodes: Nodes, i: int) -> float:
@@ -219,8 +208,6 @@ class DualBound:
         if not self.only_root:
             return True
         if self.root_ascent is None:
-            if self.instance.n_groups >= SAMPLE_FROM:
-                self._learn_radius()
             explored = self._root_explored(self.root())
             if not explored.open[0]:
                 return True
@@ -232,39 +219,6 @@ class DualBound:
         )
         self._count(self.root_ascent.nodes - before)
         return done
-
-    def _learn_radius(self) -> None:
-        """With many groups, learn the size of the trust region on a random sample of them.
-
-        Costs of clusters grow in proportion to the sample, so what is a sensible step there is one here. (The
-        multipliers found on the sample do not carry over: what fits its sparse tails is beaten by sets in the
-        tails of the rest.)
-        """
-        instance, problem = self.instance, self.instance.problem
-        labels = np.concatenate([np.full(m.sum(), k) for k, m in enumerate(self.partition)])
-        groups = np.concatenate([np.flatnonzero(m) for m in self.partition])
-        pick = np.random.default_rng(self.seed).choice(len(groups), SAMPLE, replace=False)
-        chosen, mine = groups[pick], labels[pick]
-        if len(np.unique(mine)) < instance.n_components:
-            return
-        some = np.zeros(instance.n_groups, dtype=np.int64)
-        some[instance.groups.of] = np.arange(problem.n_samples)  # a sample of every group
-        small = problem.replace(
-            data=problem.data[some[chosen]], constraints=(), names=None, estimators=(), allow_empty=False
-        )
-        allowed = self.allowed * SAMPLE / instance.n_groups
-        bound = DualBound(
-            reduce(small),
-            mine,
-            allowed=allowed,
-            seed=self.seed,
-            threads=self.threads,
-            should_stop=self.should_stop,
-            phi=self.phi[chosen],
-        )
-        bound.advance_root(small.objective.best(mine).value - allowed, SAMPLE_WORK)
-        if bound.root_ascent is not None:
-            self.radius = min(self.radius, 1.5 * bound.root_ascent.radius)
 
     def _count(self, nodes: int) -> None:
         with self._counting:

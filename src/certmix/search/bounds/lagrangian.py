@@ -180,17 +180,16 @@ class Lagrangian:
         return True
 
     # -- the ascent ------------------------------------------------------------------------------------------------
-    def begin(
-        self, start: np.ndarray, partition: list[np.ndarray] | None, cutoff: float, node_limit: int
-    ) -> None:
-        """Set up the master with the sets of a clustering, and prove what the starting coefficients are worth."""
+    def begin(self, partition: list[np.ndarray] | None, cutoff: float, node_limit: int) -> None:
+        """Set up the master with the sets of a clustering, and prove what the first feature is worth by itself."""
         self.master = Master(self.phi, np.array([c.count for c in self.classes], dtype=float))
         if partition is not None:
             for i, which in enumerate(self.classes):
                 for k in which.members:
                     if partition[k].any():
                         self.add_set(i, partition[k], self._slope(which.component, partition[k]))
-        self.centre = np.concatenate([start, np.zeros(len(self.free))])
+        self.centre = np.zeros(self.phi.shape[1] + len(self.free))
+        self.centre[0] = 1.0
         t = self.multipliers(self.master.multipliers(self.centre))
         self.prove(t, cutoff, node_limit)
         self.columns(t, np.full(len(self.classes), math.inf))

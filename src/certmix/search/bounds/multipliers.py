@@ -27,8 +27,8 @@ def component_costs(instance: Instance, labels: np.ndarray) -> np.ndarray:
     return costs
 
 
-def features(instance: Instance, labels: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """``(phi, u)``: features of shape (N, p) and the coefficients of the starting multipliers (a soft minimum)."""
+def features(instance: Instance, labels: np.ndarray, seed: int) -> np.ndarray:
+    """Features of shape (N, p); the first is where multipliers start, the soft minimum at temperature one."""
     costs = component_costs(instance, labels)
     N, K = costs.shape
     x = instance.points[0]
@@ -46,15 +46,7 @@ def features(instance: Instance, labels: np.ndarray, seed: int) -> tuple[np.ndar
     # scale to unit spread, but leave the starting column as it is
     scale = np.maximum(np.abs(phi - phi.mean(axis=0)).mean(axis=0), 1e-3)
     scale[: len(TEMPERATURES) + 1] = 1.0
-    phi = phi / scale
-    return phi, starting(phi)
-
-
-def starting(phi: np.ndarray) -> np.ndarray:
-    """Coefficients of the starting multipliers: the first feature, the soft minimum at temperature one."""
-    u = np.zeros(phi.shape[1])
-    u[0] = 1.0
-    return u
+    return np.asarray(phi / scale)
 
 
 def soft_minimum(costs: np.ndarray, temperature: float) -> np.ndarray:
