@@ -40,26 +40,19 @@ class Region:
 
     def propagate(self, instance: Instance, arrays: Arrays) -> bool:
         """Narrow by all constraints and pairs apart until nothing changes; False when nothing is left."""
-        while True:
-            if not propagate(self.mask, self.a, self.b, instance.n_samples, arrays):
-                return False
-            before = self.mask.copy()
-            where = self.decided()
-            for k in range(instance.n_components):
-                members = where == k
-                if members.any():
-                    bit = np.int64(1) << k
-                    away = self.apart[members].any(axis=0)
-                    if (away & members).any():
-                        return False
-                    self.mask[away] &= ~bit
-                    # Whoever is apart from a member is apart from all of them.
-                    self.apart[np.ix_(members, away)] = True
-                    self.apart[np.ix_(away, members)] = True
-            if np.any(self.mask == 0):
-                return False
-            if np.array_equal(before, self.mask):
-                return True
+        rows, columns = np.nonzero(self.apart)
+        start = np.searchsorted(rows, np.arange(len(self.mask) + 1))
+        known = arrays._replace(conflict_start=start, conflict_with=columns)
+        if not propagate(self.mask, self.a, self.b, instance.n_samples, known):
+            return False
+        where = self.decided()
+        for k in np.unique(where[where >= 0]):
+            # Whoever is apart from a member is apart from all of them.
+            members = where == k
+            away = self.apart[members].any(axis=0)
+            self.apart[np.ix_(members, away)] = True
+            self.apart[np.ix_(away, members)] = True
+        return True
 
     def untouched(self, instance: Instance) -> list[np.ndarray]:
         """Sets of components that can still be exchanged for each other: nothing in the node tells them apart."""
