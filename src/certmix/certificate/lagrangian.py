@@ -76,9 +76,9 @@ class LagrangianProver:
         def settle(node: int, domain: Domain, told: np.ndarray | None) -> Split | None:
             return self._settle(draft, node, domain, told)
 
-        self.checking += grow(
-            draft, self.root, self.target, settle, FEW_CLUSTERINGS, MOST_NODES, self.should_stop
-        )
+        limits = FEW_CLUSTERINGS, MOST_NODES, self.should_stop
+        enumerated = grow(draft, self.root, self.target, settle, *limits)
+        self.checking += enumerated
 
     # -- one node --------------------------------------------------------------------------------------------
     def _settle(
