@@ -59,38 +59,13 @@ def eigenpairs(
     out = np.empty((count if vectors else 1, n))  # columns of Fortran are rows here
     support = np.empty(2 * count + 2, dtype=np.intc)
     work, integers = np.empty(26 * n + 64 * n), np.empty(10 * n, dtype=np.intc)
-    whole = {name: ctypes.c_int(v) for name, v in (("n", n), ("il", first + 1), ("iu", last + 1))}
+    letters = [ctypes.c_char(letter) for letter in (b"V" if vectors else b"N", b"I", b"L")]
+    order, begin, end = ctypes.c_int(n), ctypes.c_int(first + 1), ctypes.c_int(last + 1)
     zero, found, info = ctypes.c_double(0.0), ctypes.c_int(0), ctypes.c_int(0)
-    lwork, liwork = ctypes.c_int(len(work)), ctypes.c_int(len(integers))
-    at = ctypes.byref
-
-    def text(letter: bytes) -> Any:
-        return ctypes.byref(ctypes.c_char(letter))
-
-    n_ = at(whole["n"])
-    routine(
-        text(b"V" if vectors else b"N"),
-        text(b"I"),
-        text(b"L"),
-        n_,
-        matrix.ctypes.data,
-        n_,
-        at(zero),
-        at(zero),
-        at(whole["il"]),
-        at(whole["iu"]),
-        at(zero),
-        at(found),
-        values.ctypes.data,
-        out.ctypes.data,
-        n_,
-        support.ctypes.data,
-        work.ctypes.data,
-        at(lwork),
-        integers.ctypes.data,
-        at(liwork),
-        at(info),
-    )
+    rooms = support, work, ctypes.c_int(len(work)), integers, ctypes.c_int(len(integers))
+    which = zero, zero, begin, end, zero, found
+    given: tuple[Any, ...] = (*letters, order, matrix, order, *which, values, out, order, *rooms, info)
+    routine(*(a.ctypes.data if isinstance(a, np.ndarray) else ctypes.byref(a) for a in given))
     if info.value != 0 or found.value != count:
         return None
     return values[:count], out.T if vectors else out
