@@ -12,6 +12,8 @@ from certmix import Problem, solve
 from certmix.errors import OutputError
 from certmix.observers.base import Silent
 from certmix.observers.snapshot import Snapshot
+from certmix.options import Options
+from certmix.resuming import identity
 from certmix.search.bounds.semidefinite.visit import Tuning
 from resumed import cut_short
 
@@ -80,6 +82,14 @@ def test_limits_are_for_what_is_still_to_be_done(tmp_path: Path) -> None:
     assert second.lower_bound >= first.lower_bound
     third = solve(problem, resume=tmp_path, node_limit=40)
     assert third.resumes == 2
+
+
+def test_another_cluster_may_go_on() -> None:
+    """Who does the work is no part of whose run it is: a client is no number, and goes nowhere."""
+    alone = identity(problem_of(), "sdp", Options())
+    assert identity(problem_of(), "sdp", Options(client=object())) == alone
+    assert identity(problem_of(), "sdp", Options(workers=2)) == alone
+    assert identity(problem_of(), "dual", Options()) != alone
 
 
 def test_a_smaller_gap_begins_anew_with_what_is_known(tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ from certmix.saving import FORMAT, RESULT, VERSION, read
 from certmix.state import State
 from certmix.verify.statement import data_digest
 
+WHO_WORKS = ("workers", "scheduler", "client", "part_size")  # options of engines that may differ, like limits
+
 
 @dataclass(frozen=True)
 class Unfinished:
@@ -104,7 +106,8 @@ def identity(problem: Problem, engine: str, options: Options) -> dict[str, Any]:
     for entry, value in stated(problem).items():
         part = next((part for part, entries in PARTS.items() if entry in entries), entry.replace("_", " "))
         parts[part] = _digest([parts.get(part), value])
-    own = {name: getattr(options, name) for name in ENGINE_OPTIONS if getattr(options, name) is not None}
+    names = [name for name in ENGINE_OPTIONS if name not in WHO_WORKS]
+    own = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     about = {
         "problem": {"data": data_digest(problem.data), **parts},
         "engine": engine,

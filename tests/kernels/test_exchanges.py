@@ -84,7 +84,15 @@ def test_exchanges_bring_parts_together(seed: int) -> None:
     before = sums_of(given, part, count)
     sums, members = before.copy(), np.arange(N)
     pairs = np.array([(s, t) for s in range(count) for t in range(s)])
-    given_last = given["scale"], members, start, sums, pairs, 3 + 20 * (seed // 2), np.zeros(1, dtype=np.uint8)
+    given_last = (
+        given["scale"],
+        members,
+        start,
+        sums,
+        pairs,
+        3 + 20 * (seed // 2),
+        np.zeros(1, dtype=np.uint8),
+    )
     made = exchange(*kernel_arrays(given), given["hard"], given["soft"], *given_last)
     assert made > 0
     assert np.array_equal(np.sort(members), np.arange(N))

@@ -52,9 +52,7 @@ class Imitation:
         total = np.maximum(mass.sum(axis=0), 1e-300)
         return np.stack([mass[:, k] @ self.points[self.system[k]] / total[k] for k in range(K)])
 
-    def parts(
-        self, groups: np.ndarray, count: int, seed: int, seconds: float = np.inf
-    ) -> list[np.ndarray]:
+    def parts(self, groups: np.ndarray, count: int, seed: int, seconds: float = np.inf) -> list[np.ndarray]:
         """Deal groups into so many parts and exchange for a while; each part is an ascending array of groups."""
         rng = np.random.default_rng(seed)
         groups = rng.permutation(groups)
