@@ -11,11 +11,14 @@ import pytest
 import certmix
 from certmix import Problem, solve
 from certmix.certificate.parts import PartProof
+from certmix.engines import engine, why_not
 from certmix.io.npz import NestedArrays, Spool
 from certmix.parts.account import Part
 from certmix.parts.task import PartTask
 from certmix.problem import CannotLink, DirichletPrior, GaussianPrior, MinimumSize, MustLink
 from certmix.problem.restriction import Restriction
+from claims import find_truth
+from random_instances import random_problem
 
 
 def clusters(n: int, d: int, **settings: object) -> Problem:
@@ -39,6 +42,26 @@ def test_a_run_by_parts_is_verified(d: int, tmp_path: Path) -> None:
     found = certmix.verify(result.certificate.save(tmp_path / "certificate"), problem)
     assert found.verified, found.sentence
     assert found.nodes >= 3
+
+
+def test_random_problems_in_parts_are_verified() -> None:
+    """With every option: what is verified is true, and nearly everything is."""
+    rng = np.random.default_rng(93)
+    levels = []
+    while len(levels) < 25:
+        problem = random_problem(rng, max_samples=9)
+        truth = find_truth(problem)
+        if why_not(engine("parts"), problem) is not None or truth.infeasible:
+            continue
+        result = solve(
+            problem, "parts", part_size=int(rng.integers(1, 7)), gap=0.2, node_limit=200, certificate=True
+        )
+        levels.append(result.certificate_level)
+        if result.certificate is not None:
+            found = certmix.verify(result.certificate, problem)
+            assert found.verified, found.sentence
+            assert found.bound <= truth.optimum + truth.slack
+    assert levels.count("verified") > 20
 
 
 def test_proofs_that_nobody_wants_are_not_kept() -> None:

@@ -42,9 +42,14 @@ class Part(Silent):
     tries: int = 0
     proofs: list[PartProof] = field(default_factory=list)
 
+    @property
+    def is_proved(self) -> bool:
+        """Whether there are proofs for all of it."""
+        return sum(len(proof.samples) for proof in self.proofs) == len(self.samples)
+
     def proved(self, proof: PartProof) -> None:
         """Take a proof and its bound, unless there are better ones."""
-        if not self.proofs or proof.bound > summed(known.bound for known in self.proofs):
+        if not self.is_proved or proof.bound > summed(known.bound for known in self.proofs):
             self.proofs = [proof]
         self.bound = max(self.bound, proof.bound)
 

@@ -45,7 +45,6 @@ class PartsRun:
         count = -(-instance.n_groups // size)
         pieces = Imitation(instance, self._point()).parts(np.arange(instance.n_groups), count, options.seed)
         self._spool = Spool() if ledger.keeps_proof else None
-        ledger.record = [] if options.certificate else None
         self.account = Account([])
         self.account.parts += self._prepared(pieces)
 
@@ -80,7 +79,7 @@ class PartsRun:
             if answer.proof is not None:
                 part.proved(answer.proof if self._spool is None else answer.proof.on_disk(self._spool))
                 self.ledger.record = [proof for part in self.account.parts for proof in part.proofs]
-            elif not part.proofs:  # what is proved is worth more than a little more that is not
+            elif not part.is_proved:  # what is proved is worth more than a little more that is not
                 part.bound = max(part.bound, answer.bound)
             self._tell()
 
