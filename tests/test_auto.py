@@ -26,8 +26,12 @@ def samples(n: int, d: int) -> np.ndarray:
         (Problem(samples(40, 4), 3), {}, "dual"),
         (Problem(samples(40, 5), 3), {}, "sdp"),
         (Problem(samples(40, 6), 3), {"time_limit": 5.0}, "sdp"),
-        (Problem(samples(4000, 6), 3), {}, "hard-em"),
-        (Problem(samples(4000, 6), 3), {"time_limit": 5.0}, "dual"),
+        (Problem(samples(900, 6), 3), {}, "sdp"),
+        (Problem(samples(1000, 6), 3), {}, "parts"),
+        (Problem(samples(4000, 6), 3), {}, "parts"),
+        (Problem(samples(4000, 6), 3), {"time_limit": 5.0}, "parts"),
+        (Problem(samples(4000, 6), 3, prior="jeffreys"), {}, "hard-em"),
+        (Problem(samples(4000, 6), 3, prior="jeffreys"), {"time_limit": 5.0}, "dual"),
         (Problem(samples(40, 6), 3, mean_bounds=(-1.0, None)), {"node_limit": 100}, "dual"),
         (Problem(samples(200_000, 1), 3), {}, "interval"),
         (Problem(samples(70, 2), 63), {}, "hard-em"),
@@ -44,3 +48,8 @@ def test_choice(problem, options, name):
 def test_reason_when_no_certified_engine_can():
     """With more components than a candidate set has bits, the log says that this is why nothing is proved."""
     assert "62 components" in choose(Problem(samples(70, 2), 63), Options())[1]
+
+
+def test_a_part_is_not_partitioned_again():
+    """What works on a part is an engine for a whole problem."""
+    assert choose(Problem(samples(2000, 6), 3), Options(), partition=False)[0] == "sdp"

@@ -8,9 +8,12 @@ from certmix.memory import OutOfMemory
 from certmix.options import Options
 from certmix.presolve.instance import reduce
 from certmix.problem import Problem
+from certmix.problem.features import Feature, features
 
 # The geometric bounds lose their grip as dimensions are added; the semidefinite bound does not see them.
 MOST_DIMENSIONS = 4
+# From so many samples on, parts of them prove more in the same time than the semidefinite bound on all of them.
+MANY_SAMPLES = 1000
 
 
 def choose(problem: Problem, options: Options, *, partition: bool = True) -> tuple[str, str]:
@@ -21,6 +24,7 @@ def choose(problem: Problem, options: Options, *, partition: bool = True) -> tup
     - One dimension and too many samples for that: ``interval``, whose bound there does not depend on their number.
     - Up to four dimensions (of the space that the samples lie in): ``dual``, which takes turns with ``interval``.
     - More dimensions: ``sdp``, whose bound does not depend on their number.
+    - More dimensions and a thousand samples or more: ``parts``, each of which is one for ``sdp``.
     - More dimensions and what ``sdp`` does not take (thousands of samples, boxes on the means): ``dual`` when a time or
       node limit is set, since its bound may stay weak for as long as one waits; without a limit, the local search
       ``hard-em``, which proves nothing.
@@ -41,6 +45,10 @@ def choose(problem: Problem, options: Options, *, partition: bool = True) -> tup
     if d <= MOST_DIMENSIONS:
         return "dual", f"its bounds are strong in {d} dimension{'s' if d > 1 else ''}"
     too_much = why_not(engine("sdp"), problem)
+    if partition and problem.n_samples >= MANY_SAMPLES and Feature.MEAN_BOX not in features(problem):
+        refusal = why_not(engine("parts"), problem)
+        if refusal is None:
+            return "parts", f"{problem.n_samples:,} samples in {d} dimensions are proved part by part, each by sdp"
     if too_much is None:
         return (
             "sdp",

@@ -12,7 +12,7 @@ from certmix.engines import Outcome, engine
 from certmix.ledger import Ledger
 from certmix.options import Options
 from certmix.parts.run import PartsRun
-from certmix.parts.schedule import first_size
+from certmix.parts.sizes import sizes_for
 from certmix.problem import Problem
 from certmix.problem.features import EVERY_FEATURE
 from certmix.problem.restriction import partition_refusal
@@ -35,14 +35,13 @@ class PartsEngine:
 
     def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
         instance = reduced(problem, ledger)
-        size = options.part_size or first_size(instance)
-        if instance.n_groups <= size:
+        if instance.n_groups <= options.part_size if options.part_size else not sizes_for(instance):
             return _whole(problem, ledger, options)
         first_incumbent(instance, ledger, options)
         # Parts run side by side; threads inside the linear algebra would only get in each other's way.
         with threadpool_limits(1), opened(options) as cluster:
             try:
-                reason = PartsRun(instance, ledger, options, size, cluster).run()
+                reason = PartsRun(instance, ledger, options, cluster).run()
             except SchedulerLost as error:
                 ledger.message(f"stopped: {error}")
                 reason = Termination.INTERRUPTED

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from certmix.cluster import Cluster
 from certmix.io.npz import Spool
 from certmix.ledger import Ledger
+from certmix.local.moves import LocalSearch
 from certmix.options import Options
 from certmix.parts.account import Account, Part, summed
 from certmix.parts.partition import Imitation
-from certmix.parts.schedule import Job, next_jobs
+from certmix.parts.refining import refined
+from certmix.parts.schedule import COARSE, FIRST_NODES, Job, next_jobs
+from certmix.parts.sizes import chosen_size, sizes_for
 from certmix.parts.task import PartAnswer, PartTask
 from certmix.parts.workers import side_by_side
 from certmix.presolve.first_bound import first_bound
@@ -24,29 +27,27 @@ from certmix.search.stopping import stop_reason
 from certmix.status import Termination
 from certmix.stopping import Stop
 
+PARTITION_TIME = 0.05  # share of the time left for exchanges, and again for dealing parts anew
+
 
 class PartsRun:
     """The state of one run.
 
     Parameters
     ----------
-    size : groups in a part, at first
     cluster : who works on parts; threads of this process where there is none
     """
 
     def __init__(
-        self, instance: Instance, ledger: Ledger, options: Options, size: int, cluster: Cluster | None = None
+        self, instance: Instance, ledger: Ledger, options: Options, cluster: Cluster | None = None
     ) -> None:
         self.instance, self.ledger, self.options, self.cluster = instance, ledger, options, cluster
         self.restriction = Restriction(instance.problem)
         order = np.argsort(instance.groups.of, kind="stable")
         self._samples = np.split(order, np.cumsum(instance.weight)[:-1]) if self._merged_groups else None
-        ledger.phase = "partition"
-        count = -(-instance.n_groups // size)
-        pieces = Imitation(instance, self._point()).parts(np.arange(instance.n_groups), count, options.seed)
         self._spool = Spool() if ledger.keeps_proof else None
         self.account = Account([])
-        self.account.parts += self._prepared(pieces)
+        self.account = Account(self._partitioned())
 
     def run(self) -> Termination | None:
         """Work until the gap is reached or a limit strikes; None when only the whole problem is left to work on."""
@@ -123,18 +124,53 @@ class PartsRun:
         self.ledger.phase = self.account.words(self.ledger.upper)
 
     # -- partitions ------------------------------------------------------------------------------------------
-    def _prepared(self, pieces: Iterable[np.ndarray]) -> Iterable[Part]:
-        """Parts of groups, with what the incumbent costs there and a bound that takes no search."""
+    def _partitioned(self) -> list[Part]:
+        """Parts in the image of the incumbent, dealt anew where they do much better alone."""
+        N, options = self.instance.n_groups, self.options
+        imitation = Imitation(self.instance, self._point())
+        self.ledger.phase = "size of parts"
+        size = options.part_size or self._size(imitation)
+        self.ledger.phase = "partition"
+        left = options.time_left(self.ledger.seconds)
+        pieces = imitation.parts(np.arange(N), -(-N // size), options.seed, PARTITION_TIME * left)
+        parts = []
         for groups in pieces:
-            samples = (
-                groups
-                if self._samples is None
-                else np.sort(np.concatenate([self._samples[g] for g in groups]))
-            )
-            part = self.restriction.part(samples)
-            labels = self._labels(samples)
-            share = math.inf if labels is None else float(part.objective.best(labels).value)
-            yield Part(groups, samples, share, first_bound(reduce(part)), share)
+            parts.append(self._made(groups))
+            self.ledger.phase = f"partition: {len(parts)} of {len(pieces)} parts"
+        return refined(
+            parts,
+            imitation,
+            self._made,
+            seed=options.seed,
+            seconds=PARTITION_TIME * options.time_left(self.ledger.seconds),
+            over=lambda: stop_reason(self.ledger, options) is not None,
+        )
+
+    def _size(self, imitation: Imitation) -> int:
+        if self.ledger.incumbent is None:
+            return sizes_for(self.instance)[-1]
+
+        def timed(part: Part, most: float) -> float:
+            return self._task(Job(part, COARSE * max(1.0, abs(part.share)), most, FIRST_NODES))().seconds
+
+        upper = self.ledger.upper
+        allowed = self.ledger.tolerances.allowed(upper) / max(1.0, abs(upper))
+        left = self.options.time_left(self.ledger.seconds)
+        return chosen_size(imitation, self._made, timed, allowed=allowed, left=left, slots=self._slots)
+
+    def _made(self, groups: np.ndarray) -> Part:
+        """A part of groups, with what the incumbent costs there and a bound that takes no search."""
+        samples = groups
+        if self._samples is not None:
+            samples = np.sort(np.concatenate([self._samples[g] for g in groups]))
+        problem = self.restriction.part(samples)
+        instance, labels = reduce(problem), self._labels(samples)
+        part = Part(groups, samples, math.inf, first_bound(instance), math.inf)
+        if labels is not None:
+            part.share = float(problem.objective.best(labels).value)
+            found, _ = LocalSearch(instance).improve(instance.contract(labels), exact=False)
+            part.value = min(part.share, float(problem.objective.best(instance.expand(found)).value))
+        return part
 
     def _merge(self) -> None:
         """Put the parts with the largest gaps together, two by two: larger parts leave less between them."""
@@ -142,7 +178,7 @@ class PartsRun:
         many = max(2, len(parts) // 4 * 2)
         chosen, rest = parts[:many], parts[many:]
         pairs = list(zip(chosen[::2], chosen[1::2], strict=True))
-        merged = list(self._prepared(np.sort(np.concatenate([a.groups, b.groups])) for a, b in pairs))
+        merged = [self._made(np.sort(np.concatenate([a.groups, b.groups]))) for a, b in pairs]
         for part, (a, b) in zip(merged, pairs, strict=True):
             part.bound = max(part.bound, summed([a.bound, b.bound]))
             part.proofs = a.proofs + b.proofs

@@ -5,25 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from certmix.auto import MOST_DIMENSIONS
 from certmix.options import Options
 from certmix.parts.account import Account, Part
-from certmix.presolve.instance import Instance
 from certmix.status import Tolerances
 
-FEW_DIMENSIONS_SIZE = 2000
-MANY_DIMENSIONS_SIZE = 500
-COARSE = 1e-4  # relative gap of parts at first, unless less will do
-HOPE = 0.5  # share of what the partition leaves of the gap that parts take at first
+COARSE = 5e-5  # relative gap of parts at first, unless less will do
+HOPE = 0.8  # share of what the partition leaves of the gap that parts take at first
 FINER = 8.0  # by so much gaps become smaller where the inside of the parts is what is left
 FIRST_NODES = 200  # of a part when it is first tried
 MORE_NODES = 8  # times as many when it is tried again
 PATIENCE = 4.0  # a part may take so many times its share of the time that is left
-
-
-def first_size(instance: Instance) -> int:
-    """How many groups a part has at first."""
-    return FEW_DIMENSIONS_SIZE if instance.n_features <= MOST_DIMENSIONS else MANY_DIMENSIONS_SIZE
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,95 @@
+"""Parts in the image of a clustering."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from certmix.parts.account import Part
+from certmix.parts.partition import Imitation
+from certmix.parts.refining import refined
+from certmix.parts.sizes import chosen_size, sizes_for
+from certmix.presolve.instance import Instance, reduce
+from certmix.problem import MustLink, Point, Problem
+from certmix.problem.restriction import Restriction
+
+
+def clustered(n: int = 240, d: int = 2, **settings: object) -> tuple[Instance, Point]:
+    rng = np.random.default_rng(5)
+    labels = rng.integers(3, size=n)
+    data = rng.normal(size=(n, d))
+    data[:, 0] += 3.0 * labels
+    problem = Problem(data, 3, **{"variance": 1.0, **settings})
+    instance = reduce(problem)
+    labels = instance.expand(instance.contract(labels))
+    return instance, problem.objective.best(labels)
+
+
+def loss(instance: Instance, point: Point, parts: list[np.ndarray]) -> float:
+    """How much less the clustering costs when every part has its own means and weights."""
+    restriction = Restriction(instance.problem)
+    samples = [np.flatnonzero(np.isin(instance.groups.of, part)) for part in parts]
+    return point.value - math.fsum(restriction.part(s).objective.best(point.labels[s]).value for s in samples)
+
+
+@pytest.mark.parametrize("links", [0, 40])
+def test_every_group_is_in_one_part(links: int) -> None:
+    """Parts are disjoint, hold all groups, are about equally large, and are the same for the same seed."""
+    chains = [MustLink(3 * i, 3 * i + 1) for i in range(links)]
+    instance, point = clustered(constraints=chains)
+    imitation = Imitation(instance, point)
+    parts = imitation.parts(np.arange(instance.n_groups), 7, 3)
+    assert np.array_equal(np.sort(np.concatenate(parts)), np.arange(instance.n_groups))
+    sizes = [instance.weight[part].sum() for part in parts]
+    assert max(sizes) - min(sizes) <= 3 * 2 * instance.weight.max()
+    again = imitation.parts(np.arange(instance.n_groups), 7, 3)
+    assert all(np.array_equal(a, b) for a, b in zip(parts, again, strict=True))
+
+
+def test_imitation_loses_little() -> None:
+    """A part with its own means and weights gains next to nothing, a random part some nats."""
+    instance, point = clustered()
+    imitated = loss(instance, point, Imitation(instance, point).parts(np.arange(240), 6, 0))
+    random = np.array_split(np.random.default_rng(0).permutation(240), 6)
+    blind = loss(instance, point, [np.sort(part) for part in random])
+    assert 0.0 <= imitated < 0.1 * blind
+
+
+def test_parts_that_do_better_alone_are_dealt_anew() -> None:
+    """Parts change only when local search comes to more in the new ones; groups are neither lost nor doubled."""
+    instance, point = clustered()
+    imitation, restriction = Imitation(instance, point), Restriction(instance.problem)
+    rng = np.random.default_rng(1)
+
+    def make(groups: np.ndarray) -> Part:
+        value = restriction.part(groups).objective.best(point.labels[groups]).value
+        return Part(groups, groups, value + 1.0, -math.inf, value + rng.uniform(0.0, 1.0))
+
+    parts = [make(np.sort(g)) for g in np.array_split(rng.permutation(240), 6)]
+    found = refined(parts, imitation, make, seed=0, seconds=math.inf, over=lambda: False)
+    assert math.fsum(p.value for p in found) > math.fsum(p.value for p in parts)
+    assert np.array_equal(np.sort(np.concatenate([p.groups for p in found])), np.arange(240))
+    stopped = refined(parts, imitation, make, seed=0, seconds=math.inf, over=lambda: True)
+    assert stopped == parts
+
+
+def test_sizes_follow_the_gap_and_the_time() -> None:
+    """A wide gap is met by small parts, a narrow one wants large parts, and little time makes them small again."""
+    instance, point = clustered(2400, 6)
+    imitation, restriction = Imitation(instance, point), Restriction(instance.problem)
+
+    def make(groups: np.ndarray) -> Part:
+        value = restriction.part(groups).objective.best(point.labels[groups]).value
+        return Part(groups, groups, value, -math.inf, value)
+
+    def size(allowed: float, left: float = math.inf) -> int:
+        return chosen_size(imitation, make, lambda part, most: 1.0, allowed=allowed, left=left, slots=2)
+
+    sizes = sizes_for(instance)
+    assert size(0.5) == sizes[0]
+    assert size(1e-9) == sizes[-1]
+    assert size(1e-9, left=1e9) == sizes[-1]
+    assert size(1e-9, left=1.0) == sizes[0]
+    assert sizes_for(clustered(300, 6)[0]) == []
