@@ -48,7 +48,10 @@ def choose(problem: Problem, options: Options, *, partition: bool = True) -> tup
     if partition and problem.n_samples >= MANY_SAMPLES and Feature.MEAN_BOX not in features(problem):
         refusal = why_not(engine("parts"), problem)
         if refusal is None:
-            return "parts", f"{problem.n_samples:,} samples in {d} dimensions are proved part by part, each by sdp"
+            return (
+                "parts",
+                f"{problem.n_samples:,} samples in {d} dimensions are proved part by part, each by sdp",
+            )
     if too_much is None:
         return (
             "sdp",
