@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 INTERVAL, DUAL, SDP, BNB = ("interval loop",), ("dual loop",), ("sdp loop",), ("bnb loop",)
 SPLIT = ("sdp loop, split",)
+SPREAD = ("tests/search/test_spread.py",)
 PRICING = ("tests/kernels/test_pricing.py",)
 CELLS = ("tests/kernels/test_cells_sets.py",)
 CLUMPS = ("tests/kernels/test_cells_clumps.py",)
@@ -327,6 +328,33 @@ MUTANTS = (
         "return float(min([self._bounds.min(initial=math.inf), *taken]))",
         "return float(min([*self._bounds[:1], *taken, math.inf]))",
         INTERVAL,
+    ),
+    Mutant(
+        "nodes of other processes forgotten",
+        "What other processes explore is not in the account until it comes back.",
+        "search/frontier.py",
+        "[self._bounds.min(initial=math.inf), *taken]",
+        "[self._bounds.min(initial=math.inf)]",
+        SPREAD,
+        compiled=True,
+    ),
+    Mutant(
+        "leaves of other processes forgotten",
+        "What other processes have closed drops out of the account.",
+        "search/loop.py",
+        'self._close(own.arrays["account"])',
+        "pass",
+        SPREAD,
+        compiled=True,
+    ),
+    Mutant(
+        "lost tasks forgotten",
+        "A node whose task was lost is never explored.",
+        "search/frontier.py",
+        "self._put(self._taken.pop(ticket))",
+        "self._taken.pop(ticket)",
+        SPREAD,
+        compiled=True,
     ),
     Mutant(
         "dropped nodes forgotten",
