@@ -22,10 +22,8 @@ from certmix.presolve.instance import Instance
 from certmix.search.bounds.semidefinite.contraction import Contraction, Region
 from certmix.search.bounds.semidefinite.cuts import Cuts
 
-MOST_BLOCKS = (
-    6  # of the order of a root, for each component; all matrices of a node are no larger together ...
-)
-FEW_ENTRIES = 4e6  # ... but they may have so many entries in any case
+MOST_BLOCKS = 6  # of a root's order for each component: no larger are all blocks of a node together ...
+FEW_ENTRIES = 4e6  # ... but so many entries they may have in any case
 LEAST_TRACE = 0.02  # in components: a block that holds less is not worth refining
 
 
