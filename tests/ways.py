@@ -312,10 +312,13 @@ def _first_bound(draw: Draw) -> Claim:
 
 def _stopped(draw: Draw) -> Claim:
     """An engine that is told to stop at any moment, from before its first step to after its last."""
-    able = [name for name in CERTIFIED if _taken_by(name)(draw.problem, draw.truth)]
+    able = [name for name in (*CERTIFIED, "parts") if _taken_by(name)(draw.problem, draw.truth)]
     options = replace(draw.options(start=draw.start()), time_limit=float(10 ** draw.rng.uniform(-5, -1)))
+    name = str(draw.rng.choice(able))
+    if name == "parts":
+        options = replace(options, part_size=int(draw.rng.integers(1, 7)))
     with mock.patch.object(pricer, "CELLS_FROM", 1 if draw.chance(0.3) else pricer.CELLS_FROM):
-        return by_engine(draw.problem, str(draw.rng.choice(able)), options)
+        return by_engine(draw.problem, name, options)
 
 
 def _resumed(draw: Draw) -> Claim:

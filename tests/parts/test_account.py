@@ -46,3 +46,8 @@ def test_a_part_hears_of_better_bounds_only() -> None:
     for bound in (3.0, 4.5, 4.2):
         one.progressed(Progress(0.0, 0, 0, 5.0, bound))
     assert one.bound == 4.5
+
+
+def test_without_a_partition_nothing_is_proved() -> None:
+    """Objectives may be negative, so the empty sum is no bound."""
+    assert Account([]).bound == -math.inf

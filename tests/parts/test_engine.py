@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -11,9 +10,14 @@ import pytest
 from certmix import Problem, solve
 from certmix.engines import engine, why_not
 from certmix.errors import UnsupportedError
+from certmix.ledger import Ledger, Progress
+from certmix.observers.base import Silent
 from certmix.options import Options
+from certmix.presolve.first_bound import first_bound
+from certmix.presolve.instance import reduce
 from certmix.problem import CannotLink, JeffreysPrior, MustLink
-from certmix.status import Termination
+from certmix.status import Termination, Tolerances
+from certmix.stopping import Stop, under
 from random_instances import random_problem
 from soundness import by_engine, find_truth, violations
 
@@ -86,11 +90,22 @@ def test_a_prior_that_cannot_be_shared_is_refused() -> None:
         solve(clusters(30, 2, 2, prior=JeffreysPrior()), "parts")
 
 
-def test_the_time_limit_is_kept_and_nothing_is_lost() -> None:
-    """A run that is stopped while parts are worked on has a bound, and ends."""
-    problem = clusters(3000, 6, 3, apart=2.0)
-    began = time.perf_counter()
-    result = solve(problem, "parts", time_limit=6.0, verify=False)
-    assert result.termination is Termination.TIME
-    assert math.isfinite(result.lower_bound)
-    assert time.perf_counter() - began < 60.0, "the machine may be busy, but it ends"
+class Stopper(Silent):
+    """Raises the flag once a part has been worked on."""
+
+    def __init__(self, stop: Stop) -> None:
+        self.stop = stop
+
+    def progressed(self, progress: Progress) -> None:
+        if progress.nodes > 0:
+            self.stop.hoist(Termination.INTERRUPTED)
+
+
+def test_a_run_that_is_stopped_keeps_what_it_has() -> None:
+    """The flag is raised while parts are worked on: the run ends by itself, with the bounds of the parts."""
+    problem, stop = clusters(400, 3, 3, apart=3.0), Stop()
+    ledger = Ledger(problem, Tolerances(1e-6), [Stopper(stop)], stop)
+    with under(stop):
+        outcome = engine("parts").run(problem, ledger, Options(part_size=50, threads=2))
+    assert outcome.termination is Termination.INTERRUPTED
+    assert ledger.bound > first_bound(reduce(problem))

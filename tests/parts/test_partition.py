@@ -85,7 +85,15 @@ def test_sizes_follow_the_gap_and_the_time() -> None:
         return Part(groups, groups, value, -math.inf, value)
 
     def size(allowed: float, left: float = math.inf) -> int:
-        return chosen_size(imitation, make, lambda part, most: 1.0, allowed=allowed, left=left, slots=2)
+        return chosen_size(
+            imitation,
+            make,
+            lambda groups: make(groups).share,
+            lambda part, most: 1.0,
+            allowed=allowed,
+            left=left,
+            slots=2,
+        )
 
     sizes = sizes_for(instance)
     assert size(0.5) == sizes[0]

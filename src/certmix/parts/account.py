@@ -69,13 +69,13 @@ class Part(Silent):
 
 @dataclass
 class Account:
-    """The parts of a partition."""
+    """The parts of a partition; none before there is one."""
 
     parts: list[Part]
 
     @property
     def bound(self) -> float:
-        return summed(part.bound for part in self.parts)
+        return summed(part.bound for part in self.parts) if self.parts else -math.inf
 
     def gaps(self, upper: float) -> tuple[float, float]:
         """The gap that the partition leaves, as far as it is known, and the one inside of the parts."""

@@ -47,11 +47,11 @@ class PartsRun:
         self._samples = np.split(order, np.cumsum(instance.weight)[:-1]) if self._merged_groups else None
         self._spool = Spool() if ledger.keeps_proof else None
         self.account = Account([])
-        self.account = Account(self._partitioned())
 
     def run(self) -> Termination | None:
         """Work until the gap is reached or a limit strikes; None when only the whole problem is left to work on."""
         ledger, options = self.ledger, self.options
+        self.account = Account(self._partitioned())
         while not self._over():
             jobs = next_jobs(
                 self.account,
@@ -135,6 +135,8 @@ class PartsRun:
         pieces = imitation.parts(np.arange(N), -(-N // size), options.seed, PARTITION_TIME * left)
         parts = []
         for groups in pieces:
+            if stop_reason(self.ledger, options) is not None:
+                return []  # some parts are no partition
             parts.append(self._made(groups))
             self.ledger.phase = f"partition: {len(parts)} of {len(pieces)} parts"
         return refined(
@@ -153,16 +155,19 @@ class PartsRun:
         def timed(part: Part, most: float) -> float:
             return self._task(Job(part, COARSE * max(1.0, abs(part.share)), most, FIRST_NODES))().seconds
 
+        def share(groups: np.ndarray) -> float:
+            samples = self._of(groups)
+            labels = self._labels(samples)
+            return float(self.restriction.part(samples).objective.best(labels).value)
+
         upper = self.ledger.upper
         allowed = self.ledger.tolerances.allowed(upper) / max(1.0, abs(upper))
         left = self.options.time_left(self.ledger.seconds)
-        return chosen_size(imitation, self._made, timed, allowed=allowed, left=left, slots=self._slots)
+        return chosen_size(imitation, self._made, share, timed, allowed=allowed, left=left, slots=self._slots)
 
     def _made(self, groups: np.ndarray) -> Part:
         """A part of groups, with what the incumbent costs there and a bound that takes no search."""
-        samples = groups
-        if self._samples is not None:
-            samples = np.sort(np.concatenate([self._samples[g] for g in groups]))
+        samples = self._of(groups)
         problem = self.restriction.part(samples)
         instance, labels = reduce(problem), self._labels(samples)
         part = Part(groups, samples, math.inf, first_bound(instance), math.inf)
@@ -171,6 +176,12 @@ class PartsRun:
             found, _ = LocalSearch(instance).improve(instance.contract(labels), exact=False)
             part.value = min(part.share, float(problem.objective.best(instance.expand(found)).value))
         return part
+
+    def _of(self, groups: np.ndarray) -> np.ndarray:
+        """The samples of groups, ascending."""
+        if self._samples is None:
+            return groups
+        return np.sort(np.concatenate([self._samples[g] for g in groups]))
 
     def _merge(self) -> None:
         """Put the parts with the largest gaps together, two by two: larger parts leave less between them."""

@@ -26,6 +26,8 @@ TIME = 0.6  # share of the time left that a first round may take
 
 Make = Callable[[np.ndarray], Part]
 """Makes a part of groups."""
+Share = Callable[[np.ndarray], float]
+"""What the incumbent costs in groups alone."""
 Timed = Callable[[Part, float], float]
 """Seconds that a part takes; no more than given."""
 
@@ -37,7 +39,7 @@ def sizes_for(instance: Instance) -> list[int]:
 
 
 def chosen_size(
-    imitation: Imitation, make: Make, timed: Timed, *, allowed: float, left: float, slots: int
+    imitation: Imitation, make: Make, share: Share, timed: Timed, *, allowed: float, left: float, slots: int
 ) -> int:
     """Groups in a part.
 
@@ -49,11 +51,13 @@ def chosen_size(
     sizes, N = sizes_for(imitation.instance), imitation.instance.n_groups
     wanted = len(sizes) - 1
     for i, size in enumerate(sizes):
-        if _loss(imitation, make, size) < LOSS * allowed:
+        if _loss(imitation, make, share, size) < LOSS * allowed:
             wanted = i
             break
     if math.isfinite(left) and wanted > 0:
-        seconds = timed(make(_sample(imitation, sizes[0])[0]), TIME * left) * N / sizes[0] / slots
+        # The first one may have to wait for kernels to be loaded.
+        probes = [timed(make(groups), TIME * left) for groups in _sample(imitation, sizes[0])[:2]]
+        seconds = min(probes) * N / sizes[0] / slots
         while wanted > 0 and seconds * (sizes[wanted] / sizes[0]) ** (POWER - 1.0) > TIME * left:
             wanted -= 1
     return sizes[wanted]
@@ -66,8 +70,8 @@ def _sample(imitation: Imitation, size: int) -> list[np.ndarray]:
     return imitation.parts(groups, -(-len(groups) // size), size)
 
 
-def _loss(imitation: Imitation, make: Make, size: int) -> float:
+def _loss(imitation: Imitation, make: Make, share: Share, size: int) -> float:
     """What a partition into parts of that size loses, relatively, as far as local search can tell."""
     pieces = _sample(imitation, size)
-    whole = make(np.sort(np.concatenate(pieces))).value
+    whole = share(np.sort(np.concatenate(pieces)))
     return (whole - math.fsum(make(groups).value for groups in pieces)) / max(1.0, abs(whole))
