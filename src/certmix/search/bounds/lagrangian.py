@@ -19,6 +19,7 @@ from certmix.search.bounds.pricer import Priced, Pricer, PricingClass
 from certmix.search.threads import Threads
 
 LARGEST_RADIUS = 500.0
+SURE_GROUPS = 1000  # with more, coefficients are nearly known: the region begins smaller, in proportion
 LARGEST_SLACK = 10.0
 MOST_DEVIATIONS = 5000  # with more groups than this they have no deviations of their own
 KEPT_PARTITIONS = 3
@@ -62,7 +63,7 @@ class Lagrangian:
         self.large = False
         self.nodes = 0
         self.iterations = 0
-        self.radius, self.slack = 1.0, 0.0
+        self.radius, self.slack = min(1.0, SURE_GROUPS / len(phi)), 0.0
         self.best = -math.inf
         self.best_t = np.zeros(len(phi))
         self.partitions: list[list[tuple[np.ndarray, int]]] = []  # nearly disjoint (set, component) pairs
