@@ -323,12 +323,14 @@ def _stopped(draw: Draw) -> Claim:
 
 def _resumed(draw: Draw) -> Claim:
     """An engine that is stopped and resumed from its folder a few times."""
-    able = [name for name in CERTIFIED if _taken_by(name)(draw.problem, draw.truth)]
+    able = [name for name in (*CERTIFIED, "parts") if _taken_by(name)(draw.problem, draw.truth)]
+    name = str(draw.rng.choice(able))
+    given = {"part_size": int(draw.rng.integers(1, 7))} if name == "parts" else {}
 
     def run(problem: Problem, name: str, *, options: Options, verify: bool) -> Result:
         return solved_in_pieces(problem, name, options, draw.rng)
 
-    return by_engine(draw.problem, str(draw.rng.choice(able)), draw.options(start=draw.start()), run)
+    return by_engine(draw.problem, name, draw.options(start=draw.start(), **given), run)
 
 
 def _resumed_loop(draw: Draw) -> Claim:

@@ -18,6 +18,7 @@ from certmix.problem.features import EVERY_FEATURE
 from certmix.problem.restriction import partition_refusal
 from certmix.search.bounds.interval import MOST_COMPONENTS
 from certmix.search.engines import first_incumbent, reduced
+from certmix.state import State
 from certmix.status import Termination
 
 
@@ -57,6 +58,7 @@ def _whole(problem: Problem, ledger: Ledger, options: Options) -> Outcome:
     found = found if found.certified else engine("dual")
     ledger.message(f"all samples fit into one part: engine {found.name}, because {reason}")
     proofs, bound, ledger.record = ledger.record, ledger.bound, None
+    ledger.resumed = State()  # what there was was that of parts, or of whichever engine was chosen then
     outcome = found.run(problem, ledger, options)
     if proofs and ledger.bound == bound:  # the parts have proved more
         ledger.record = proofs

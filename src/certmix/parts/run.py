@@ -15,6 +15,7 @@ from certmix.options import Options
 from certmix.parts.account import Account, Part, summed
 from certmix.parts.partition import Imitation
 from certmix.parts.refining import refined
+from certmix.parts.resumed import parts_of, state_of
 from certmix.parts.schedule import COARSE, FIRST_NODES, Job, next_jobs
 from certmix.parts.sizes import chosen_size, sizes_for
 from certmix.parts.task import PartAnswer, PartTask
@@ -24,6 +25,7 @@ from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Point
 from certmix.problem.restriction import Restriction
 from certmix.search.stopping import stop_reason
+from certmix.state import State
 from certmix.status import Termination
 from certmix.stopping import Stop
 
@@ -48,10 +50,28 @@ class PartsRun:
         self._spool = Spool() if ledger.keeps_proof else None
         self.account = Account([])
 
+    def state(self) -> State:
+        return state_of(list(self.account.parts), self.instance.n_groups)
+
+    def _taken_up(self) -> list[Part]:
+        """The parts of an earlier run, if there was one."""
+        parts = parts_of(self.ledger.resumed, self._made)
+        for part in parts:
+            part.proofs = [
+                proof if self._spool is None else proof.on_disk(self._spool) for proof in part.proofs
+            ]
+        return parts
+
+    def _keep_record(self) -> None:
+        proofs = [proof for part in self.account.parts for proof in part.proofs]
+        self.ledger.record = proofs or None
+
     def run(self) -> Termination | None:
         """Work until the gap is reached or a limit strikes; None when only the whole problem is left to work on."""
         ledger, options = self.ledger, self.options
-        self.account = Account(self._partitioned())
+        self.account = Account(self._taken_up() or self._partitioned())
+        self._keep_record()
+        ledger.resumable = self if self.account.parts else None
         while not self._over():
             jobs = next_jobs(
                 self.account,
@@ -79,7 +99,7 @@ class PartsRun:
             part.value = min(part.value, answer.value)
             if answer.proof is not None:
                 part.proved(answer.proof if self._spool is None else answer.proof.on_disk(self._spool))
-                self.ledger.record = [proof for part in self.account.parts for proof in part.proofs]
+                self._keep_record()
             elif not part.is_proved:  # what is proved is worth more than a little more that is not
                 part.bound = max(part.bound, answer.bound)
             self._tell()
