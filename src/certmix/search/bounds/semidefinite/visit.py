@@ -178,6 +178,7 @@ class NodeVisit:
 
     def _started(self, pools: list[ComponentPool]) -> Method:
         """The method where the last one stopped, or from multipliers; the matrices of the last one are given up."""
+        memory.give_back()  # the matrices of the last node
         warm, self.warm = self.warm, None
         if isinstance(warm, Warm):
             return warm_start(self.shape, pools, warm, self.threads, self.around.most_entries)
@@ -189,7 +190,7 @@ class NodeVisit:
 
     def _round(self) -> Next:
         """Iterate, prove, and use the proof."""
-        memory.give_back()  # the matrices of earlier rounds and nodes
+        memory.give_back()  # the matrices of the last round
         self.method.run(TUNING.iterations)
         self.rounds += 1
         proof = self._proved()
