@@ -41,9 +41,9 @@ class Case:
 CASES = (
     Case("no time at all", 0.0, (2_000, 3, 3)),
     Case("a tenth of a second", 0.1, (20_000, 5, 4)),
-    Case("many features, sdp", 20.0, (1_500, 6, 4), spread=5.0),
-    Case("many features and samples, sdp", 20.0, (2_900, 6, 4), spread=5.0),
-    Case("beyond sdp", 10.0, (20_000, 20, 5)),
+    Case("many features, sdp", 20.0, (1_500, 6, 4), engine="sdp", spread=5.0),
+    Case("many features and samples, sdp", 20.0, (2_900, 6, 4), engine="sdp", spread=5.0),
+    Case("many features, parts", 10.0, (20_000, 20, 5)),
     Case("100,000 x 10", 30.0, (100_000, 10, 5)),
     Case("100,000 x 50", 30.0, (100_000, 50, 5)),
     Case("a million samples", 60.0, (1_000_000, 2, 3)),

@@ -13,6 +13,7 @@ from certmix.errors import UnsupportedError
 from certmix.ledger import Ledger, Progress
 from certmix.observers.base import Silent
 from certmix.options import Options
+from certmix.parts.run import PartsRun
 from certmix.presolve.first_bound import first_bound
 from certmix.presolve.instance import reduce
 from certmix.problem import CannotLink, JeffreysPrior, MustLink
@@ -88,6 +89,18 @@ def test_a_prior_that_cannot_be_shared_is_refused() -> None:
     """The error says why."""
     with pytest.raises(UnsupportedError, match="Jeffreys"):
         solve(clusters(30, 2, 2, prior=JeffreysPrior()), "parts")
+
+
+def test_parts_find_better_clusterings() -> None:
+    """From a poor start, local search from the means of a part finds what the start is far from."""
+    problem = clusters(300, 2, 2, apart=8.0)
+    poor = (np.arange(300) % 2).astype(np.int64)
+    ledger = Ledger(problem, Tolerances(1e-3))
+    ledger.offer(poor, "start")
+    run = PartsRun(reduce(problem), ledger, Options(part_size=60, threads=1))
+    run.run()
+    assert ledger.source == "parts"
+    assert ledger.closed
 
 
 class Stopper(Silent):

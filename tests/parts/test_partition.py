@@ -90,6 +90,7 @@ def test_sizes_follow_the_gap_and_the_time() -> None:
             make,
             lambda groups: make(groups).share,
             lambda part, most: 1.0,
+            lambda: False,
             allowed=allowed,
             left=left,
             slots=2,

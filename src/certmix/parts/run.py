@@ -31,6 +31,10 @@ from certmix.stopping import Stop
 
 PARTITION_TIME = 0.05  # share of the time left for exchanges, and again for dealing parts anew
 
+MOST_SEARCHED = (
+    20_000  # groups: with more, a local search on everything from the means of a part takes too long
+)
+
 
 class PartsRun:
     """The state of one run.
@@ -83,7 +87,7 @@ class PartsRun:
                 self._slots,
             )
             if jobs:
-                self._solve(jobs)
+                self._improve(self._solve(jobs))
             elif len(self.account.parts) > 2:
                 self._merge()
             else:
@@ -91,7 +95,9 @@ class PartsRun:
         return stop_reason(ledger, options)
 
     # -- work on parts ---------------------------------------------------------------------------------------
-    def _solve(self, jobs: list[Job]) -> None:
+    def _solve(self, jobs: list[Job]) -> np.ndarray | None:
+        """Work on some parts; the means of the one that does best alone, compared with the whole."""
+        means, most = None, 0.0
         for number, answer in self._answers(jobs):
             part = jobs[number].part
             part.tries += 1
@@ -102,7 +108,10 @@ class PartsRun:
                 self._keep_record()
             elif not part.is_proved:  # what is proved is worth more than a little more that is not
                 part.bound = max(part.bound, answer.bound)
+            if part.below > most * len(part.samples):
+                means, most = answer.means, part.below / len(part.samples)
             self._tell()
+        return means
 
     def _answers(self, jobs: list[Job]) -> Iterator[tuple[int, PartAnswer]]:
         if self.cluster is not None:
@@ -135,6 +144,9 @@ class PartsRun:
     def _over(self) -> bool:
         """Whether to stop; asked all the time, so the ledger hears here of what parts have proved meanwhile."""
         self._tell()
+        return self._stopped()
+
+    def _stopped(self) -> bool:
         return stop_reason(self.ledger, self.options) is not None
 
     def _tell(self) -> None:
@@ -155,7 +167,7 @@ class PartsRun:
         pieces = imitation.parts(np.arange(N), -(-N // size), options.seed, PARTITION_TIME * left)
         parts = []
         for groups in pieces:
-            if stop_reason(self.ledger, options) is not None:
+            if self._stopped():
                 return []  # some parts are no partition
             parts.append(self._made(groups))
             self.ledger.phase = f"partition: {len(parts)} of {len(pieces)} parts"
@@ -165,7 +177,7 @@ class PartsRun:
             self._made,
             seed=options.seed,
             seconds=PARTITION_TIME * options.time_left(self.ledger.seconds),
-            over=lambda: stop_reason(self.ledger, options) is not None,
+            over=self._stopped,
         )
 
     def _size(self, imitation: Imitation) -> int:
@@ -173,7 +185,9 @@ class PartsRun:
             return sizes_for(self.instance)[-1]
 
         def timed(part: Part, most: float) -> float:
-            return self._task(Job(part, COARSE * max(1.0, abs(part.share)), most, FIRST_NODES))().seconds
+            job = Job(part, COARSE * max(1.0, abs(part.share)), most, FIRST_NODES)
+            answers = side_by_side([self._task(job)], 1, self._stopped)
+            return next((answer.seconds for _, answer in answers), most)
 
         def share(groups: np.ndarray) -> float:
             samples = self._of(groups)
@@ -183,7 +197,9 @@ class PartsRun:
         upper = self.ledger.upper
         allowed = self.ledger.tolerances.allowed(upper) / max(1.0, abs(upper))
         left = self.options.time_left(self.ledger.seconds)
-        return chosen_size(imitation, self._made, share, timed, allowed=allowed, left=left, slots=self._slots)
+        return chosen_size(
+            imitation, self._made, share, timed, self._stopped, allowed=allowed, left=left, slots=self._slots
+        )
 
     def _made(self, groups: np.ndarray) -> Part:
         """A part of groups, with what the incumbent costs there and a bound that takes no search."""
@@ -216,6 +232,18 @@ class PartsRun:
         self.account = Account(merged + rest)
 
     # -- the incumbent ---------------------------------------------------------------------------------------
+    def _improve(self, means: np.ndarray | None) -> None:
+        """Local search on everything from the means of a part; what the parts do alone is then compared with that."""
+        if means is None or self.instance.n_groups > MOST_SEARCHED or self._stopped():
+            return
+        own = np.stack([self.instance.whitened(k, mean) for k, mean in enumerate(means)])
+        found = LocalSearch(self.instance).from_means(own)
+        if found is not None and self.ledger.offer(self.instance.expand(found[0]), "parts"):
+            for part in self.account.parts:
+                labels = self._labels(part.samples)
+                part.share = float(self.restriction.part(part.samples).objective.best(labels).value)
+                part.value = min(part.value, part.share)
+
     def _point(self) -> Point:
         """The incumbent, or any clustering, to make parts alike."""
         found = self.ledger.incumbent

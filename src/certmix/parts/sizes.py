@@ -39,22 +39,31 @@ def sizes_for(instance: Instance) -> list[int]:
 
 
 def chosen_size(
-    imitation: Imitation, make: Make, share: Share, timed: Timed, *, allowed: float, left: float, slots: int
+    imitation: Imitation,
+    make: Make,
+    share: Share,
+    timed: Timed,
+    over: Callable[[], bool],
+    *,
+    allowed: float,
+    left: float,
+    slots: int,
 ) -> int:
     """Groups in a part.
 
     Parameters
     ----------
+    over : says when to stop
     allowed : the relative gap that is good enough
     left : seconds; slots : parts that are worked on at the same time
     """
     sizes, N = sizes_for(imitation.instance), imitation.instance.n_groups
     wanted = len(sizes) - 1
     for i, size in enumerate(sizes):
-        if _loss(imitation, make, share, size) < LOSS * allowed:
+        if over() or _loss(imitation, make, share, size) < LOSS * allowed:
             wanted = i
             break
-    if math.isfinite(left) and wanted > 0:
+    if math.isfinite(left) and wanted > 0 and not over():
         # The first one may have to wait for kernels to be loaded.
         probes = [timed(make(groups), TIME * left) for groups in _sample(imitation, sizes[0])[:2]]
         seconds = min(probes) * N / sizes[0] / slots
