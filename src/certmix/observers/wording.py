@@ -25,6 +25,7 @@ LETTERS = {
     "local search": "L",
     "dynamic": "D",
     "enumerate": "X",
+    "parts": "J",
 }
 
 
