@@ -88,8 +88,8 @@ class Unfinished:
 
     def told(self) -> str:
         """For the log."""
-        where = "from its open nodes" if self.state else "anew, with its clustering and bound"
-        return f"resumed after {self.fields['seconds']:.3g} s: the engine begins {where}"
+        how = "goes on" if self.state else "begins anew, with the clustering and the bound that are known"
+        return f"resumed after {self.fields['seconds']:.3g} s: the engine {how}"
 
 
 def require_unfinished(directory: Path) -> None:
