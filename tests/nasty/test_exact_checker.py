@@ -20,8 +20,7 @@ from certmix.verify import statement as statements
 from certmix.verify.domain import Domain
 from certmix.verify.enumeration import enumerate_all
 from certmix.verify.evidence import Evidence, Rejected
-from certmix.verify.lagrangian import lagrangian
-from certmix.verify.pricing import Pricing, price
+from certmix.verify.lagrangian import Pricing, lagrangian, price
 from certmix.verify.root import Root, build
 from random_instances import random_problem
 

@@ -17,7 +17,7 @@ from certmix.errors import InfeasibleError
 from certmix.problem import Problem
 from certmix.problem.satisfaction import satisfied
 from certmix.verify import statement as statements
-from certmix.verify.check import check
+from certmix.verify.check import VERSION, check
 from certmix.verify.domain import Domain
 from certmix.verify.enumeration import enumerate_all
 from certmix.verify.evidence import Evidence, Rejected
@@ -100,7 +100,7 @@ def attack(family: str, seed: int) -> tuple[list[str], int]:
     rng = np.random.default_rng([seed, FAMILIES.index(family), 81])
     problem = bounded_problem(family, rng)
     exact, found, believed = exact_optimum(problem), [], 0
-    claim = document(problem, version=4, claim="infeasible", objective=None, bound=None)
+    claim = document(problem, version=VERSION, claim="infeasible", objective=None, bound=None)
     if check(claim, TREE, problem.data).verified and exact.labels is not None:
         found.append("called infeasible")
     bound = proved(problem)
@@ -121,7 +121,9 @@ def attack(family: str, seed: int) -> tuple[list[str], int]:
         claims = {objective, math.nextafter(objective, -math.inf), bound, math.nextafter(bound, math.inf)}
         for said in filter(math.isfinite, claims):
             verdict = check(
-                document(problem, version=4, claim="bound", objective=objective, bound=min(said, objective)),
+                document(
+                    problem, version=VERSION, claim="bound", objective=objective, bound=min(said, objective)
+                ),
                 arrays,
                 problem.data,
             )

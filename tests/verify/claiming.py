@@ -11,6 +11,7 @@ import numpy as np
 from certmix.certificate.statement import state
 from certmix.problem import Problem
 from certmix.verify import statement as statements
+from certmix.verify.check import VERSION
 from certmix.verify.root import Root, build
 from certmix.verify.statement import data_digest, digest
 from certmix.verify.tree import ROOT
@@ -38,7 +39,7 @@ def claim(
     statement = state(problem)
     document = {
         "format": "certmix-certificate",
-        "version": 4,
+        "version": VERSION,
         "claim": "infeasible",
         "objective": None,
         "bound": None,

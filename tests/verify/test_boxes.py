@@ -21,7 +21,7 @@ from certmix.problem import (
     Packing,
     Problem,
 )
-from certmix.verify.boxes import GROUP, LEAF, MEAN, SIZE, Boxes, Nodes, _split, boxes
+from certmix.verify.boxes import GROUP, LEAF, MEAN, SIZE, Boxes, Nodes, boxes, roots, split
 from certmix.verify.check import check
 from certmix.verify.domain import Domain
 from certmix.verify.enumeration import count, enumerate_all
@@ -32,9 +32,9 @@ from random_instances import random_problem
 MOST_NODES = 400
 
 
-def random_splits(root: Root, nodes: Nodes, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+def randomsplits(root: Root, nodes: Nodes, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
     """A decision for every node that has an open group."""
-    M = len(nodes.closed)
+    M = len(nodes.entry)
     kind, component, index, at = rng.integers(3, size=M), np.zeros(M, int), np.zeros(M, int), np.zeros(M)
     for i in range(M):
         k = int(rng.choice(np.flatnonzero(nodes.a[i] > 0)))
@@ -56,16 +56,15 @@ def random_splits(root: Root, nodes: Nodes, rng: np.random.Generator) -> tuple[n
 def closes(root: Root, domain: Domain, target: float, rng: np.random.Generator) -> bool | None:
     """Whether a random tree leaves nothing below a target (of the root's cost); None when it grows too large."""
     tree = Boxes(root, target, int(rng.integers(root.d)))
-    level, seen = tree.roots(domain), 0
-    while len(level.closed):
-        tree.narrow(level)
-        seen += len(level.closed)
-        left = level.take(~level.closed)
-        if ((left.candidates() == 1).all(axis=1)).any():
+    level, seen = roots(tree, domain), 0
+    while len(level.entry):
+        seen += len(level.entry)
+        level = tree.narrow(level, 8, 0.95)
+        if ((level.candidates() == 1).all(axis=1)).any():
             return False  # a clustering that is not known to cost the target
         if seen > MOST_NODES:
             return None
-        level = _split(root, left, *random_splits(root, left, rng)) if len(left.closed) else left
+        level = split(root, level, level.entry, *randomsplits(root, level, rng))
     return True
 
 

@@ -42,14 +42,14 @@ def test_a_contradiction_that_conclusions_find() -> None:
     assert found.bound == np.inf
 
 
-def test_pigeons_by_branching_and_by_naming() -> None:
+def test_pigeons_whatever_their_holes_are_called() -> None:
     """Four samples pairwise apart do not fit into three components; the other sides are empty by symmetry."""
-    found = verdict(apart(4, 3), PIGEONS)
-    assert found.verified, found.sentence
-    document, arrays = claim(apart(4, 3))
-    document["steps"] = [{"node": 0, "kind": "name", "arrays": "0/"}]
-    arrays |= {"0/groups": np.array([0, 1, 2]), "0/components": np.array([2, 0, 1])}
-    assert check(document, arrays, apart(4, 3).data).verified
+    for tree in (PIGEONS, [(0, IN, 0, 2), (1, IN, 1, 0)]):
+        found = verdict(apart(4, 3), tree)
+        assert found.verified, found.sentence
+    assert not verdict(
+        apart(4, 3), [(0, IN, 0, 2), (1, IN, 1, 2)]
+    ).verified  # ... but for names that are taken
 
 
 def test_sizes_that_do_not_add_up_by_enumeration() -> None:

@@ -85,7 +85,8 @@ def case(name: str) -> Case:
         certificate = branched(problem, result)
     assert certificate is not None
     if name == "pairs":  # let every step know the two conflicts, whether its maker used them or not
-        more = {f"{s['arrays']}pairs": np.array([[0, 1], [2, 3]]) for s in certificate.document["steps"]}
+        steps = [step for step in certificate.document["steps"] if step["kind"] == "lagrangian"]
+        more = {f"{step['arrays']}pairs": np.array([[0, 1], [2, 3]]) for step in steps}
         certificate = Certificate(certificate.document, {**certificate.arrays, **more})
     assert check(certificate.document, certificate.arrays, problem.data).verified
     return Case(problem, certificate, result.objective)

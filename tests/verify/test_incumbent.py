@@ -27,7 +27,7 @@ from certmix.problem import (
 )
 from certmix.problem.constraints import Constraint
 from certmix.verify import incumbent, statement
-from certmix.verify.check import Verdict, check
+from certmix.verify.check import VERSION, Verdict, check
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.statement import data_digest, digest
 
@@ -45,7 +45,7 @@ def forged(
     entry = {**state(problem), **said}
     document = {
         "format": "certmix-certificate",
-        "version": 4,
+        "version": VERSION,
         "claim": "bound",
         "objective": objective,
         "bound": objective - slack,

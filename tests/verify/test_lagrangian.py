@@ -11,32 +11,30 @@ from claiming import rooted
 
 from certmix.certificate.recording import walk
 from certmix.problem import CannotLink, Problem
-from certmix.verify import pricing as module
+from certmix.verify import boxes as module
+from certmix.verify.boxes import LEAF
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Evidence, Rejected
-from certmix.verify.lagrangian import combine, lagrangian
-from certmix.verify.pricing import LEAF, Pricing, price
+from certmix.verify.lagrangian import Pricing, combine, lagrangian, price
 from certmix.verify.root import Root
 from random_instances import random_problem
 
 
 def sets(pricing: Pricing, root: Root, k: int) -> list[tuple[np.ndarray, int, float, np.ndarray]]:
     """Every set of candidates: (members, size, c(S) - T(S), its best mean)."""
-    out = []
-    n = len(pricing.w)
-    for bits in itertools.product([False, True], repeat=n):
+    out, own, constant = [], pricing.root, pricing.boxes().constant[0]
+    points, gamma, centre = own.points[0], own.prior_weight[0], own.prior_mean[0]
+    for bits in itertools.product([False, True], repeat=own.N):
         inside = np.array(bits)
-        size = int(pricing.w[inside].sum())
-        both = bool((inside & (pricing.partner >= 0) & inside[pricing.partner]).any())
+        size = int(own.weight[inside].sum())
+        both = bool(inside[own.conflicts].all(axis=1).any())
         if not inside.any() or (pricing.forced & ~inside).any() or both or size > root.n:
             continue
-        w, x = pricing.w[inside], pricing.x[inside]
-        weight = w.sum() + pricing.prior_weight
-        mean = ((w[:, None] * x).sum(axis=0) + pricing.prior_weight * pricing.prior_mean) / weight
+        w, x = own.weight[inside], points[inside]
+        mean = ((w[:, None] * x).sum(axis=0) + gamma * centre) / (w.sum() + gamma)
         mean = np.clip(mean, root.mean_lower[k], root.mean_upper[k])
-        cost = 0.5 * (w[:, None] * (x - mean) ** 2).sum()
-        cost += 0.5 * (pricing.prior_weight * (mean - pricing.prior_mean) ** 2).sum()
-        out.append((inside, size, cost + pricing.constant[inside].sum() + root.entropy[k, size], mean))
+        cost = 0.5 * (w[:, None] * (x - mean) ** 2).sum() + 0.5 * (gamma * (mean - centre) ** 2).sum()
+        out.append((inside, size, cost + constant[inside].sum() + root.entropy[k, size], mean))
     return out
 
 
@@ -63,13 +61,13 @@ def test_a_recorded_tree_proves_the_cheapest_set(seed: int) -> None:
     if made is None:
         pytest.skip("nothing feasible was drawn")
     pricing, root, k = made
-    sizes = (pricing.a, pricing.b)
+    sizes = int(pricing.root.size_lower[0]), int(pricing.root.size_upper[0])
     cheapest = min(
         (c for _, m, c, _ in sets(pricing, root, k) if sizes[0] <= m <= sizes[1]), default=math.inf
     )
     if math.isinf(cheapest):
         pytest.skip("no set has a size that is allowed")
-    scale = 1 + np.abs(pricing.constant).sum() + np.abs(pricing.x).max() ** 2
+    scale = 1 + np.abs(pricing.boxes().constant).sum() + np.abs(pricing.root.points).max() ** 2
     found = walk(pricing, cheapest - 1e-3 * scale, 20_000)
     tree = found.axis.astype(np.int64), found.cut.astype(float)
     assert found.complete
@@ -88,7 +86,7 @@ def small() -> tuple[Root, Domain, dict[str, np.ndarray]]:
     multipliers = np.full(root.N, 1.0)
     pairs = np.array([[0, 1]])
     pricing = Pricing.of(root, domain, 0, multipliers, pairs)
-    cheapest = min(c for _, m, c, _ in sets(pricing, root, 0) if m <= pricing.b)
+    cheapest = min(c for _, m, c, _ in sets(pricing, root, 0) if m <= pricing.root.size_upper[0])
     found = walk(pricing, cheapest - 1e-4, 5000)
     assert found.complete
     assert len(found.cut)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from certmix.certificate.recording import walk
-from certmix.verify import pricing as module
+from certmix.verify import boxes as module
+from certmix.verify.boxes import LEAF
 from certmix.verify.evidence import Rejected
-from certmix.verify.pricing import LEAF, Pricing, price
+from certmix.verify.lagrangian import Pricing, price
 from random_pricing import Pricing as Problem
 from random_pricing import random_pricing
 
@@ -21,23 +24,27 @@ def as_checked(problem: Problem) -> Pricing:
     groups = np.flatnonzero(problem.status >= 0)
     position = np.full(len(problem.weight) + 1, -1)
     position[groups] = np.arange(len(groups))
-    cost = problem.cost[groups]
-    return Pricing(
-        groups,
-        problem.status[groups] == 1,
-        np.ascontiguousarray(problem.points[groups]),
-        problem.weight[groups],
-        cost,
-        np.abs(cost),
-        position[problem.partner[groups]],
-        problem.gamma,
-        problem.prior_mean,
-        problem.entropy,
-        problem.lo,
-        problem.hi,
-        int(problem.a),
-        int(problem.b),
+    partner, cost = position[problem.partner[groups]], problem.cost[groups]
+    first = np.flatnonzero(np.arange(len(groups)) < partner)
+    names = ("prior_weight", "prior_mean", "mean_lower", "mean_upper", "entropy")
+    own = (problem.gamma, problem.prior_mean, problem.lo, problem.hi, problem.entropy)
+    root: Any = SimpleNamespace(
+        K=1,
+        N=len(groups),
+        d=problem.points.shape[1],
+        n=len(problem.entropy) - 1,
+        system=np.zeros(1, dtype=np.int64),
+        points=problem.points[groups][None],
+        scatter=np.zeros((1, len(groups))),
+        weight=problem.weight[groups].astype(np.int64),
+        conflicts=np.column_stack([first, partner[first]]),
+        implications=np.zeros((0, 3), dtype=np.int64),
+        counts=(),
+        size_lower=np.array([int(problem.a)]),
+        size_upper=np.array([int(problem.b)]),
+        **{name: array[None] for name, array in zip(names, own, strict=True)},
     )
+    return Pricing(root, groups, problem.status[groups] == 1, -cost)
 
 
 def rounding(problem: Problem) -> float:
@@ -48,7 +55,8 @@ def rounding(problem: Problem) -> float:
 
 def random_tree(rng: np.random.Generator, pricing: Pricing, depth: int) -> tuple[np.ndarray, np.ndarray]:
     """Cuts of every kind at random places, level by level."""
-    d, free = pricing.x.shape[1], pricing.groups[~pricing.forced]
+    root, d, free = pricing.root, pricing.root.d, pricing.groups[~pricing.forced]
+    lo, hi = root.mean_lower[0], root.mean_upper[0]
     axis: list[int] = []
     cut: list[float] = []
     wide = 1
@@ -62,10 +70,10 @@ def random_tree(rng: np.random.Generator, pricing: Pricing, depth: int) -> tuple
             kind = rng.integers(3)
             if kind == 0:
                 axis.append(int(rng.integers(d)))
-                cut.append(float(rng.uniform(pricing.lo[axis[-1]], pricing.hi[axis[-1]])))
+                cut.append(float(rng.uniform(lo[axis[-1]], hi[axis[-1]])))
             elif kind == 1 or not len(free):
                 axis.append(d)
-                cut.append(float(rng.integers(pricing.a, pricing.b + 1)))
+                cut.append(float(rng.integers(root.size_lower[0], root.size_upper[0] + 1)))
             else:
                 axis.append(d + 1 + int(rng.choice(free)))
     return np.array(axis), np.array(cut)
@@ -124,15 +132,16 @@ def test_bounds_without_exchanges_hold_for_every_set_of_a_node() -> None:
         rng = np.random.default_rng([seed, 5])
         problem = random_pricing(rng, groups=7)
         pricing = as_checked(problem)
-        pricing.rise = math.inf
-        node = pricing.root(np.zeros(0, dtype=np.int64))
+        boxes, node = pricing.boxes(), pricing.node()
+        boxes.rise[:] = math.inf
         ends = np.sort(rng.uniform(problem.lo, problem.hi, size=(2, len(problem.lo))), axis=0)
-        node.lo[0], node.hi[0] = ends
-        node.a[0], node.b[0] = np.sort(rng.integers(pricing.a, pricing.b + 1, size=2))
+        node.lo[0, 0], node.hi[0, 0] = ends
+        node.a[0, 0], node.b[0, 0] = np.sort(rng.integers(int(problem.a), int(problem.b) + 1, size=2))
         problem.lo, problem.hi = ends[0].copy(), ends[1].copy()
-        problem.a, problem.b = float(node.a[0]), float(node.b[0])
+        problem.a, problem.b = float(node.a[0, 0]), float(node.b[0, 0])
         truth = problem.minimum()  # over the means of the box
-        found = pricing.narrowed(node, math.inf, 1, np.zeros(0, dtype=np.int64))
+        with np.errstate(all="ignore"):
+            found = boxes.narrow(node, 1, 1.0)
         if len(found.bound):
             assert found.bound[0] <= truth + rounding(problem), seed
         else:
@@ -167,6 +176,16 @@ def test_partners_are_not_exchanged() -> None:
     assert price(pricing, np.array([LEAF]), np.zeros(0), 0.0)[0] <= -6.0
 
 
+def test_what_a_partner_costs_is_not_forgotten() -> None:
+    """A heavy group keeps the mean where the dearer of two partners is, so that this one is the better choice."""
+    points, cost = np.array([[0.0], [10.0], [10.0]]), np.array([-5.0, -4.0, 0.0])
+    none, status, partner = np.zeros(1), np.array([0, 0, 1]), np.array([1, 0, -1])
+    weight, table, ends = np.array([1.0, 1.0, 10.0]), np.zeros(13), (none, none + 10.0)
+    problem = Problem(points, weight, cost, none, none, *ends, table, True, status, 1.0, 12.0, partner)
+    assert problem.minimum() == -4.0
+    assert price(as_checked(problem), np.array([LEAF]), np.zeros(0), -1.0)[0] <= -4.0
+
+
 def test_a_table_that_is_not_concave_is_not_taken_for_one() -> None:
     """Steps of h that grow with the size: neither the first step nor the line through the ends bounds the rest."""
     n = 6
@@ -177,7 +196,7 @@ def test_a_table_that_is_not_concave_is_not_taken_for_one() -> None:
         points, np.ones(n), np.full(n, -2.2), none, none, none, none, table, False, free, 1.0, float(n), alone
     )
     pricing, truth = as_checked(problem), problem.minimum()
-    assert not pricing.straight
+    assert not pricing.boxes().straight.any()
     assert price(pricing, np.array([LEAF]), np.zeros(0), 100.0)[0] <= truth
     assert price(pricing, np.array([LEAF]), np.zeros(0), truth + 0.1)[0] <= truth
 

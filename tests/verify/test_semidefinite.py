@@ -14,8 +14,8 @@ from certmix.search.bounds.semidefinite.record import Step
 from certmix.search.bounds.semidefinite.warm import soft_minimum
 from certmix.verify.blocks import Block, Pool, hopeless
 from certmix.verify.domain import Domain
-from certmix.verify.evidence import Evidence, Rejected
-from certmix.verify.semidefinite import name, semidefinite
+from certmix.verify.evidence import Rejected
+from certmix.verify.semidefinite import semidefinite
 from random_domains import (
     State,
     best_of,
@@ -377,48 +377,3 @@ def test_what_the_best_clustering_has_cannot_be_excluded(
             with pytest.raises(Rejected):
                 semidefinite(root, before.copy(), evidence_of(step, root.K, **claim), target)
     assert tried > 40
-
-
-# -- names ---------------------------------------------------------------------------------------------------
-def naming(groups: list[int], components: list[int]) -> Evidence:
-    return Evidence({}, {"groups": np.array(groups), "components": np.array(components)})
-
-
-def test_pairwise_apart_groups_get_names_and_no_others() -> None:
-    """Names go to groups that are pairwise apart and must be in exchangeable components; everything else is refused."""
-    for _, found in small_instances(90_000, 30, 61, merged=1.0):
-        root = root_of(found.instance.problem)
-        domain = Domain.of(root)
-        if not domain.propagate(root):
-            continue
-        alike = max(domain.exchangeable(root), key=len)
-        if len(alike) < 2:
-            continue
-        free = np.flatnonzero(
-            domain.allowed[:, alike].all(axis=1) & (domain.allowed.sum(axis=1) == len(alike))
-        )
-        if len(free) < 3:
-            continue
-        a, b, c = (int(g) for g in free[:3])
-        first, second = int(alike[0]), int(alike[1])
-        domain.need_apart(root)[[a, b], [b, a]] = True
-        good = domain.copy()
-        assert name(root, good, naming([a, b], [first, second]), 0.0) == -math.inf
-        assert good.allowed[a, first]
-        assert good.decided[[a, b]].all()
-        apart = domain.need_apart(root)
-        apart[a, c] = apart[c, a] = False
-        for groups, components in (
-            ([a, c], [first, second]),  # not apart
-            ([a, b], [first, first]),  # one name twice
-            ([a, root.N], [first, second]),
-            ([a, b], [first, root.K]),
-        ):
-            with pytest.raises(Rejected):
-                name(root, domain.copy(), naming(groups, components), 0.0)
-        narrow = domain.copy()
-        narrow.allowed[c, first] = False  # now something tells the two apart
-        with pytest.raises(Rejected):
-            name(root, narrow, naming([a, b], [first, second]), 0.0)
-        return
-    raise AssertionError("no instance with exchangeable components")

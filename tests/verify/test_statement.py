@@ -15,7 +15,7 @@ from certmix.io.certificates import Certificate
 from certmix.problem import CannotLink, DirichletPrior, GaussianPrior, Problem
 from certmix.verify import dynamic, enumeration
 from certmix.verify import statement as statements
-from certmix.verify.check import Verdict, check
+from certmix.verify.check import VERSION, Verdict, check
 from certmix.verify.coordinates import coordinates
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Evidence, Rejected
@@ -40,7 +40,7 @@ def verdict(
     entry = {**state(Problem(data, K)), **said}
     document = {
         "format": "certmix-certificate",
-        "version": 4,
+        "version": VERSION,
         "claim": "bound",
         "objective": objective,
         "bound": bound,

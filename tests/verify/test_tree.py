@@ -28,7 +28,7 @@ def narrowed(root: Root, domain: Domain, evidence: Evidence, target: float) -> f
     return -math.inf
 
 
-KINDS = {"settled": settled, "open": opened, "narrow": narrowed}
+KINDS = {"settled": settled, "open": opened, "narrow": narrowed, "enumerate": opened}
 
 
 def walked(
@@ -42,7 +42,7 @@ def walked(
         "tree/args": np.column_stack([table[:, 2:], np.zeros(len(table))]).astype(np.int32),
     }
     entries = [{"node": node, "kind": kind} for node, kind in steps]
-    return walk(root, Evidence({}, arrays), entries, 1.0, KINDS, opened)
+    return walk(root, Evidence({}, arrays), entries, 1.0, KINDS)
 
 
 TOP = (-1, 0, 0, 0)
@@ -54,13 +54,21 @@ def test_a_root_that_is_settled_is_a_tree() -> None:
 
 
 def test_exchangeable_components_need_one_side_only() -> None:
-    """The first group is in the first component without loss: the other side is empty and may be missing."""
-    assert walked([TOP, (0, 1, 0, 0)], [(1, "settled")]).leaves == 1
+    """The first group is in any one of them without loss: the other side is empty and may be missing."""
+    for k in (0, 1):
+        assert walked([TOP, (0, 1, 0, k)], [(1, "settled")]).leaves == 1
+
+
+def test_sizes_of_exchangeable_components() -> None:
+    """One of three has at most one of four samples: the last, by renaming; all having two is impossible."""
+    assert walked([TOP, (0, 3, 2, 1)], [(1, "settled")], components=3).leaves == 1
+    with pytest.raises(Rejected, match="missing and not empty"):
+        walked([TOP, (0, 3, 1, 1)], [(1, "settled")], components=2)
 
 
 def test_two_sides_of_a_size() -> None:
-    """At most two, or at least three samples: that is everything."""
-    found = walked([TOP, (0, 3, 0, 2), (0, 4, 0, 2)], [(1, "settled"), (2, "settled")])
+    """At most one sample in one of the two, or at least two in both: that is everything."""
+    found = walked([TOP, (0, 3, 0, 1), (0, 4, 0, 1)], [(1, "settled"), (2, "settled")])
     assert (found.nodes, found.leaves) == (3, 2)
 
 
@@ -71,12 +79,11 @@ def test_two_sides_of_a_size() -> None:
         ([TOP], [(0, "open")], "does not reach"),
         ([TOP], [(0, "magic")], "no kind of step"),
         ([TOP], [(1, "settled")], "'node'"),
-        ([TOP, (0, 3, 0, 2)], [(1, "settled")], "missing and not empty"),
+        ([TOP, (0, 3, 0, 1)], [(1, "settled")], "missing and not empty"),
         ([TOP, (0, 3, 0, 2), (0, 4, 0, 1)], [(1, "settled"), (2, "settled")], "two sides"),
         ([TOP, (0, 3, 0, 2), (0, 3, 0, 2)], [(1, "settled"), (2, "settled")], "two sides"),
         ([TOP, (0, 3, 0, 2), (0, 2, 0, 2)], [(1, "settled"), (2, "settled")], "outside|two sides|not there"),
-        ([TOP, (0, 3, 0, 2), (0, 4, 0, 2)], [(1, "settled")], "leaf 2"),
-        ([TOP, (0, 1, 0, 1), (0, 2, 0, 1)], [(1, "settled"), (2, "settled")], "not the first"),
+        ([TOP, (0, 3, 0, 1), (0, 4, 0, 1)], [(1, "settled")], "leaf 2"),
         ([TOP, (1, 1, 0, 0)], [(1, "settled")], "after its parent"),
         ([TOP, (-1, 0, 0, 0)], [(0, "open")], "after its parent"),
         ([(0, 0, 0, 0)], [(0, "settled")], "begin with its root"),
@@ -105,7 +112,7 @@ def test_arrays_of_the_wrong_kind_are_rejected() -> None:
         "tree/args": np.zeros((1, 3), dtype=np.int32),
     }
     steps = [{"node": 0, "kind": "settled"}]
-    assert walk(root, Evidence({}, good), steps, 1.0, KINDS, opened).leaves == 1
+    assert walk(root, Evidence({}, good), steps, 1.0, KINDS).leaves == 1
     bad = [
         {"tree/parent": np.array([-1.0])},
         {"tree/parent": np.array([[-1]])},
@@ -115,7 +122,7 @@ def test_arrays_of_the_wrong_kind_are_rejected() -> None:
     ]
     for change in bad:
         with pytest.raises(Rejected):
-            walk(root, Evidence({}, {**good, **change}), steps, 1.0, KINDS, opened)
+            walk(root, Evidence({}, {**good, **change}), steps, 1.0, KINDS)
     for name in good:
         with pytest.raises(Rejected):
-            walk(root, Evidence({}, {k: v for k, v in good.items() if k != name}), steps, 1.0, KINDS, opened)
+            walk(root, Evidence({}, {k: v for k, v in good.items() if k != name}), steps, 1.0, KINDS)

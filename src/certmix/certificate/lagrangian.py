@@ -19,8 +19,7 @@ from certmix.search.bounds.pricer import PricingClass
 from certmix.search.threads import Threads
 from certmix.verify import tree
 from certmix.verify.domain import Domain
-from certmix.verify.lagrangian import combine
-from certmix.verify.pricing import Pricing
+from certmix.verify.lagrangian import Pricing, combine
 from certmix.verify.root import Root
 
 FEW_CLUSTERINGS = 1 << 16  # enumerated rather than priced
@@ -147,9 +146,11 @@ class LagrangianProver:
         root, k = self.root, int(members[0])
         inside = domain.inside()[:, k]
         status = np.where(inside, 1, np.where(domain.allowed[:, k], 0, -1)).astype(np.int64)
-        box = Pricing.of(root, domain, k, np.zeros(root.N), np.zeros((0, 2), dtype=np.int64))
+        sets = Pricing.of(root, domain, k, np.zeros(root.N), np.zeros((0, 2), dtype=np.int64))
+        lo, hi = (end[0] for end in sets.boxes().box())
+        sizes = float(sets.root.size_lower[0]), float(sets.root.size_upper[0])
         names = tuple(int(m) for m in members)
-        return PricingClass(k, len(members), names, status, float(box.a), float(box.b), box.lo, box.hi)
+        return PricingClass(k, len(members), names, status, *sizes, lo, hi)
 
     def _trees(
         self, ascent: Lagrangian, domain: Domain, sets: list[np.ndarray]

@@ -11,7 +11,8 @@ from certmix.kernels.cells import cells_of
 from certmix.kernels.price_parts import Goal, Place, room_for, sums
 from certmix.kernels.pricing import price
 from certmix.stopping import current
-from certmix.verify.pricing import LEAF, Pricing
+from certmix.verify.boxes import LEAF
+from certmix.verify.lagrangian import Pricing
 
 
 @dataclass(frozen=True)
@@ -27,17 +28,19 @@ class Walk:
 
 def walk(pricing: Pricing, threshold: float, most: int) -> Walk:
     """Price every set of a component, up to a threshold, in at most so many nodes."""
-    d = pricing.x.shape[1]
-    prior = np.array(pricing.prior_weight), np.array(pricing.prior_mean)
-    box, sizes = (pricing.lo, pricing.hi), (float(pricing.a), float(pricing.b))
-    table = np.array(pricing.entropy), pricing.straight
-    place = Place(pricing.x, pricing.w, pricing.constant, *prior, *box, *table, *sizes)
-    goal, cheap = Goal(threshold, 0.0, most, math.inf, current().flag, True), room_for(1, d)
-    free = ~pricing.forced
-    cells = cells_of(pricing.x, pricing.w, free, pricing.partner)
-    forced = sums(place, pricing.forced)
-    bound, _, nodes, complete, record = price(cells, pricing.constant[free], place, forced, goal, cheap)
-    axis, cut = _by_levels(record, d, pricing.groups[free])
+    root, boxes, free = pricing.root, pricing.boxes(), ~pricing.forced
+    points, weight, constant = boxes.x[0], boxes.w, boxes.constant[0]
+    (lo, hi), sizes = boxes.box(), (float(root.size_lower[0]), float(root.size_upper[0]))
+    prior = np.array(root.prior_weight[0]), np.array(root.prior_mean[0])
+    table = np.array(root.entropy[0]), bool(boxes.straight[0])
+    place = Place(points, weight, constant, *prior, lo[0], hi[0], *table, *sizes)
+    goal, cheap = Goal(threshold, 0.0, most, math.inf, current().flag, True), room_for(1, root.d)
+    partner = np.full(root.N, -1)
+    i, j = root.conflicts.T
+    partner[i], partner[j] = j, i
+    cells, forced = cells_of(points, weight, free, partner), sums(place, pricing.forced)
+    bound, _, nodes, complete, record = price(cells, constant[free], place, forced, goal, cheap)
+    axis, cut = _by_levels(record, root.d, pricing.groups[free])
     return Walk(axis, cut, bound, nodes, complete)
 
 

@@ -25,7 +25,7 @@ from certmix.search.bounds.semidefinite.record import Recorder, Step
 from certmix.status import Status
 from certmix.verify.check import Verdict, check
 from certmix.verify.semidefinite import FIELDS
-from certmix.verify.tree import ALL_AT_LEAST, FIRST_AT_MOST, IN, OUT
+from certmix.verify.tree import AT_LEAST, AT_MOST, IN, OUT
 
 PREFIX = "semidefinite/"
 
@@ -115,7 +115,7 @@ def tell(recorder: Recorder, problem: Problem, result: Result) -> Draft:
         if entry.parent < 0:
             number.append(roots[entry.empty])
         elif entry.size >= 0:
-            kind = FIRST_AT_MOST if entry.inside else ALL_AT_LEAST
+            kind = AT_MOST if entry.inside else AT_LEAST
             number.append(draft.node(number[entry.parent], kind, entry.component, entry.size))
         else:
             kind = IN if entry.inside else OUT
@@ -126,8 +126,12 @@ def tell(recorder: Recorder, problem: Problem, result: Result) -> Draft:
                 raise Unproved("a node was left open before anything was proved of it")
             steps.append(entry.best)
         for step in (waiting.loaded() for waiting in steps):
-            if step.kind == "name":
-                draft.step(number[i], "name", step.arrays)
+            if (
+                step.kind == "name"
+            ):  # groups that are apart, in exchangeable components: the other sides are empty
+                names = (step.arrays[name].tolist() for name in ("groups", "components"))
+                for group, k in zip(*names, strict=True):
+                    number[i] = draft.node(number[i], IN, group, k)
             else:
                 at = stored.add(step)
                 draft.steps.append({"node": number[i], "kind": "semidefinite", "arrays": PREFIX, "at": at})
@@ -147,8 +151,8 @@ def _roots(draft: Draft, problem: Problem) -> dict[tuple[int, ...], int]:
         for empty, node in list(nodes.items()):
             del nodes[empty]
             for count, k in enumerate(members):
-                nodes[*empty, *members[:count]] = draft.node(node, ALL_AT_LEAST, k, 0)
-                node = draft.node(node, FIRST_AT_MOST, k, 0)
+                nodes[*empty, *members[:count]] = draft.node(node, AT_LEAST, k, 0)
+                node = draft.node(node, AT_MOST, k, 0)
             nodes[*empty, *members] = node
     return {tuple(sorted(empty)): node for empty, node in nodes.items()}
 

@@ -6,8 +6,8 @@ To read it from top to bottom (docs/certificates.md is the format, docs/trust.md
 2. ``statement``, ``coordinates``, ``root``: the problem as it is written, and as the checker sees it, with its error
 3. ``incumbent``, ``domain``, ``tree``, ``check``: the clustering, a node, whether leaves cover the root, the whole;
    ``parts``: the problems of parts of the samples, whose bounds add up
-4. the kinds of steps, each on its own: ``enumeration`` with ``exact``, ``dynamic``, ``lagrangian``, ``blocks`` with
-   ``semidefinite``
+4. the kinds of steps, each on its own: ``enumeration`` with ``exact``, ``dynamic``, ``boxes`` with ``lagrangian``,
+   ``blocks`` with ``semidefinite``
 
 The package can be called, since its name is also the name of what it does: ``certmix.verify(certificate, data)`` is
 :func:`certmix.verifying.verify`, which takes certificates, data and constraints in whatever form they come.

@@ -1,7 +1,9 @@
-"""The step ``boxes``: a tree of boxes for the means, intervals for the sizes and candidates for the groups.
+"""Trees of boxes for the means of components, intervals for their sizes and candidates for the groups.
 
-It is replayed with conclusions that are true of an optimal clustering of the problem *as the checker sees it*, so it
-must stand alone. docs/certificates.md has the arrays and the proofs, in the order of the methods here.
+Two steps rest on them. ``boxes`` has whole clusterings in its nodes. ``lagrangian`` has the sets that one component may
+hold; groups that are not in the set are *outside*, where they cost nothing. What is concluded in a node is true of
+whatever is cheapest among all that the root allows, so a tree stands alone. docs/certificates.md has the arrays and the
+proofs, in the order of the methods here.
 """
 
 from __future__ import annotations
@@ -9,188 +11,164 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from certmix.verify.domain import Domain
+from certmix.verify.domain import Domain, candidates, conclude
 from certmix.verify.evidence import Evidence, Rejected, room
 from certmix.verify.root import Root
 from certmix.verify.rounding import UNIT, Array, gamma, least_quadratic
 
 LEAF, MEAN, SIZE, GROUP = -1, 0, 1, 2
-WORK = 60_000  # (node, component, group) triples looked at in one go
-ROUNDS = 8
-SHRINKS = 0.95  # a node is looked at again if no more than this share of its widths and open groups is left
+WORK = 400_000  # (node, component, group) triples looked at in one go
+# How often a node is narrowed, as long as a side of a box, an interval of sizes or the open groups shrink to a share
+INNER, OUTER = (4, 0.81), (24, 0.99)
+
+
+def _rise(h: Array) -> tuple[float, float]:
+    """How much larger a later step of h is than an earlier one at most (0: h is concave), and the largest step."""
+    step = np.diff(h)
+    steepest = float(np.abs(step).max(initial=0.0))
+    if not math.isfinite(steepest):
+        return math.inf, 0.0
+    rise = float((step - np.minimum.accumulate(step)).max(initial=0.0))
+    return 1.01 * rise + 8 * UNIT * steepest, steepest
 
 
 @dataclass
 class Nodes:
-    """M nodes: boxes (M, K, d), sizes (M, K), candidates (M, K, N); and whether nothing is left in them (M,)."""
+    """M nodes of a tree, their entries in it, boxes (M, K, d), sizes (M, K), candidates (M, K or K + 1, N), bounds."""
 
+    entry: Array
     lo: Array
     hi: Array
     a: Array
     b: Array
     allowed: Array
-    closed: Array
+    bound: Array
 
     def take(self, rows: Array | slice) -> Nodes:
         return Nodes(*(array[rows] for array in vars(self).values()))
 
-    def put(self, rows: Array, nodes: Nodes) -> None:
-        for name, array in vars(nodes).items():
-            getattr(self, name)[rows] = array
+    @staticmethod
+    def joined(some: list[Nodes]) -> Nodes:
+        columns = zip(*(vars(nodes).values() for nodes in some), strict=True)
+        return some[0] if len(some) == 1 else Nodes(*(np.concatenate(arrays) for arrays in columns))
 
     def candidates(self) -> Array:
         """(M, N): how many components every group may take."""
-        return self.allowed.sum(axis=1, dtype=np.int16)
+        return candidates(self.allowed)
+
+    def extent(self) -> Array:
+        """What can shrink: the sides of the boxes, the intervals of sizes, the number of open groups."""
+        is_open = (self.candidates() > 1).sum(axis=1, keepdims=True)
+        return np.concatenate([*(self.hi - self.lo).transpose(1, 0, 2), self.b - self.a, is_open], axis=1)
+
+
+@dataclass
+class Pairs:
+    """The P pairs of a node and a group that is open there, and w/2 |x - mu|^2 over the K boxes: (K, P)."""
+
+    node: Array
+    group: Array
+    allowed: Array  # (K or K + 1, P)
+    near: Array  # the least
+    far: Array  # the largest
 
 
 class Boxes:
-    """Narrows nodes and bounds them, against a target for the cost in the root's coordinates."""
+    """Narrows nodes and bounds them, against a target for the cost in the coordinates of a root.
 
-    def __init__(self, root: Root, target: float, axis: int) -> None:
-        self.root, self.target, self.axis = root, target, axis
-        self.x = root.points[root.system]  # (K, N, d)
-        self.w, self.scatter = root.weight.astype(np.float64), root.scatter[root.system]
-        self.prior = root.prior_weight * root.prior_mean
-        self.order = np.argsort(self.x, axis=1, kind="stable")
+    ``axis`` is the coordinate along which components of which the statement says the same are in order. With
+    ``multipliers`` the root has one component: its sets are priced, the other groups are outside.
+    """
+
+    def __init__(self, root: Root, target: float, axis: int = 0, multipliers: Array | None = None) -> None:
+        self.root, self.target, self.axis, self.outside = root, target, axis, multipliers is not None
+        self.x, scatter = root.points[root.system], root.scatter[root.system]  # (K, N, d), (K, N)
+        t = np.zeros(root.N) if multipliers is None else multipliers
+        self.constant, self.size = scatter - t, scatter + np.abs(t)  # and the sum of absolute values in it
         boxed = np.isfinite(root.mean_lower).any() or np.isfinite(root.mean_upper).any()
-        self.plain = not (boxed or root.prior_weight.any())
-        self.single = np.ones(root.N, dtype=bool)  # in no rule that ties it to others
-        self.single[root.conflicts.ravel()] = self.single[root.implications[:, :2].ravel()] = False
-        for groups, *_ in root.counts:
-            self.single[groups] = False
-        self.tied = np.unique(root.conflicts)
-        self.apart = np.zeros((len(self.tied), len(self.tied)), dtype=np.float32)
-        i, j = np.searchsorted(self.tied, root.conflicts.T)
-        self.apart[i, j] = self.apart[j, i] = 1.0
-        self.largest = float(max(np.abs(self.x).max(), np.abs(root.prior_mean).max()))
+        self.plain = not (boxed or root.prior_weight.any() or self.outside)  # the best mean is the average
+        named = [root.conflicts, root.implications[:, :2], *(groups for groups, *_ in root.counts)]
+        self.single = ~np.isin(np.arange(root.N), np.concatenate([groups.ravel() for groups in named]))
+        self.least = np.maximum(root.size_lower, 1)
+        sizes = zip(root.entropy, self.least.tolist(), root.size_upper.tolist(), strict=True)
+        self.rise, steepest = np.array([_rise(h[a : b + 1]) for h, a, b in sizes]).T
+        self.straight = self.rise * (root.n + 1) <= 1e-9 * steepest  # h is concave, but for rounding
+        self.w, self.prior = root.weight.astype(np.float64), root.prior_weight * root.prior_mean
+        # of every group: samples, constant, its size; sum and half the sum of squares, coordinate by coordinate
+        w = np.broadcast_to(self.w[:, None], (root.K, root.N, 1))
+        parts = (w, self.constant[:, :, None], self.size[:, :, None], w * self.x, 0.5 * w * self.x**2)
+        self.terms = np.concatenate(parts, axis=2)
+        self.order = None if self.outside else np.argsort(self.x.transpose(0, 2, 1), axis=2, kind="stable")
+        self.largest = max(float(np.abs(array).max(initial=0.0)) for array in (self.x, root.prior_mean))
+        self.tallest = np.where(np.isfinite(root.entropy), np.abs(root.entropy), 0.0).max(axis=1)
         self.outward = gamma(root.d + 16)
-        self._lines: dict[tuple[int, int, int], tuple[float, float]] = {}
-        weights, self.weight_of = np.unique(root.weight, return_inverse=True)
-        room(len(weights), root.K, root.n + 1)
-        both = [self._steps(int(w)) for w in weights]
-        self.leaving, self.joining = (np.stack(tables) for tables in zip(*both, strict=True))
 
-    def _steps(self, w: int) -> tuple[Array, Array]:
-        """(K, n + 1): the least h(m) - h(m - w) over sizes up to m, the most h(m + w) - h(m) from m on."""
-        h, n = self.root.entropy, self.root.n
-        leaving, joining = np.full((2, self.root.K, n + 1), math.inf)
-        rise, slip = h[:, w:] - h[:, :-w], 2 * UNIT * (np.abs(h[:, w:]) + np.abs(h[:, :-w]))
-        down, up = rise - slip, rise + slip
-        leaving[:, w:] = np.where(np.isnan(down), -math.inf, down)
-        # From smaller sizes no group may go, which is looked at elsewhere.
-        leaving[np.arange(n + 1) < self.root.size_lower[:, None] + w] = math.inf
-        joining[:, : n + 1 - w] = np.where(np.isnan(up), math.inf, up)
-        joining[:, n + 1 - w :] = -math.inf
-        joining = np.maximum.accumulate(joining[:, ::-1], axis=1)[:, ::-1]
-        return np.minimum.accumulate(leaving, axis=1), joining
+    def box(self) -> tuple[Array, Array]:
+        """(K, d) each: where every best mean lies."""
+        prior, pulled = self.root.prior_mean, self.root.prior_weight > 0
+        lo, hi = self.x.min(axis=1, initial=math.inf), self.x.max(axis=1, initial=-math.inf)
+        lo, hi = np.where(pulled, np.minimum(lo, prior), lo), np.where(pulled, np.maximum(hi, prior), hi)
+        lower, upper = self.root.mean_lower, self.root.mean_upper
+        return np.clip(lo, lower, upper), np.clip(hi, lower, upper)
 
-    def roots(self, domain: Domain) -> Nodes:
-        """One node for every choice of how many components of every class are empty: the first ones, by renaming."""
-        root = self.root
-        may = [np.flatnonzero((root.classes == c) & (domain.low == 0)) for c in np.unique(root.classes)]
-        room(math.prod(len(m) + 1 for m in may), root.N * root.K, each=1)
-        pulled = root.prior_weight > 0
-        lo = np.where(pulled, np.minimum(self.x.min(axis=1), root.prior_mean), self.x.min(axis=1))
-        hi = np.where(pulled, np.maximum(self.x.max(axis=1), root.prior_mean), self.x.max(axis=1))
-        lo, hi = (np.clip(end, root.mean_lower, root.mean_upper) for end in (lo, hi))
-        nodes = []
-        for counts in itertools.product(*(range(len(m) + 1) for m in may)):
-            empty = np.concatenate([m[:c] for m, c in zip(may, counts, strict=True)]).astype(np.int64)
-            if len(empty) == root.K:
-                continue
-            a, b, allowed = np.maximum(domain.low, 1), domain.high.copy(), domain.allowed.T.copy()
-            a[empty] = b[empty] = 0
-            allowed[empty] = False
-            nodes.append((lo, hi, a, b, allowed, False))
-        return Nodes(*(np.stack(part) for part in zip(*nodes, strict=True)))
+    def narrow(self, nodes: Nodes, rounds: int, share: float) -> Nodes:
+        """The nodes in which something below the target may be left, narrowed and bounded."""
+        done = []
+        self._conclude(nodes)
+        for left in reversed(range(rounds)):
+            before = nodes.extent()
+            self._round(nodes)
+            alive = nodes.bound < self.target
+            again = alive & (nodes.extent() < share * before).any(axis=1) & (left > 0)
+            done.append(nodes.take(alive & ~again))
+            nodes = nodes.take(again)
+            if not len(nodes.entry):
+                break
+        return Nodes.joined(done)
 
-    def narrow(self, nodes: Nodes) -> None:
-        """Draw all conclusions; nodes in which nothing below the target is left are closed."""
-        left = np.full(len(nodes.closed), math.inf)
-        rows = np.flatnonzero(~nodes.closed)
-        for _ in range(ROUNDS):
-            some = nodes.take(rows)
-            self._propagate(some)
-            self._means(some)
-            self._ordered(some)
-            near, far = self._distances(some)
-            self._exchange(some, near, far)
-            self._propagate(some)
-            self._bound(some, near, far)
-            some.closed |= ((some.lo > some.hi).any(axis=2) & (some.b > 0)).any(axis=1)
-            some.closed |= ~(some.candidates() > 0).all(axis=1)
-            nodes.put(rows, some)
-            width = ((some.hi - some.lo) * (some.b > 0)[:, :, None]).sum(axis=(1, 2))
-            size = width + (some.candidates() > 1).sum(axis=1)
-            again = ~some.closed & (size <= SHRINKS * left[rows])
-            left[rows] = size
-            rows = rows[again]
-            if not len(rows):
-                return
+    def _round(self, s: Nodes) -> None:
+        """Draw all conclusions once."""
+        if self.order is not None:
+            self._means(s)
+            self._ordered(s)
+        pairs = self._pairs(s)
+        self._exchange(s, pairs)
+        self._conclude(s)
+        stay = s.candidates()[pairs.node, pairs.group] > 1
+        pairs = Pairs(*(array[..., stay] for array in vars(pairs).values()))
+        pairs.allowed = s.allowed[pairs.node, :, pairs.group].T
+        self._bound(s, pairs)
+        s.bound[((s.lo > s.hi).any(axis=2) & (s.b > 0)).any(axis=1)] = math.inf
+
+    def _conclude(self, s: Nodes) -> None:
+        s.bound[~conclude(self.root, s.allowed, s.a, s.b)] = math.inf
+
+    def _inside(self, s: Nodes) -> Array:
+        """(M, K, 3 + 2 d): the sums of ``terms`` over the groups that are surely in a component."""
+        inside = s.allowed[:, : self.root.K] & (s.candidates() == 1)[:, None]
+        return np.stack([inside[:, k].astype(np.float64) @ own for k, own in enumerate(self.terms)], axis=1)
 
     # -- conclusions that hold for every clustering in a node ------------------------------------------------------
-    def _propagate(self, s: Nodes) -> None:
-        root = self.root
-        while True:
-            before = s.allowed.sum(), s.a.sum(), s.b.sum()
-            if len(self.tied):
-                inside = (s.allowed & (s.candidates() == 1)[:, None])[:, :, self.tied]
-                s.allowed[:, :, self.tied] &= ~(inside.astype(np.float32) @ self.apart > 0)
-            for g, then, k in root.implications.tolist():
-                s.allowed[:, k, g] &= s.allowed[:, k, then]
-                only = s.allowed[:, k, g] & (s.allowed[:, :, g].sum(axis=1) == 1)
-                s.allowed[:, :, then] &= ~only[:, None] | (np.arange(root.K) == k)
-            for groups, coefficient, k, low, high in root.counts:
-                self._count(s, groups, coefficient.astype(np.float64), k, np.array(low), np.array(high))
-            free = s.allowed & (s.candidates() > 1)[:, None]
-            most = (s.allowed * self.w).sum(axis=2).astype(np.int64)
-            a = np.maximum(s.a, most - (free * self.w).sum(axis=2).astype(np.int64))
-            b = np.minimum(s.b, most)
-            s.a = np.maximum(a, root.n - (b.sum(axis=1, keepdims=True) - b))
-            s.b = np.minimum(b, root.n - (a.sum(axis=1, keepdims=True) - a))
-            for k in range(root.K):
-                self._count(s, slice(None), self.w, k, s.a[:, k, None], s.b[:, k, None])
-            s.closed |= (s.a > s.b).any(axis=1) | ~(s.candidates() > 0).all(axis=1)
-            if (s.allowed.sum(), s.a.sum(), s.b.sum()) == before:
-                return
-
-    def _count(self, s: Nodes, groups: Any, coefficient: Array, k: int, low: Array, high: Array) -> None:
-        """Between ``low`` and ``high`` of these groups, counted so, are in component k."""
-        allowed = s.allowed[:, k, groups]
-        free = allowed & (s.allowed[:, :, groups].sum(axis=1, dtype=np.int16) > 1)
-        most = (allowed * coefficient).sum(axis=1, keepdims=True)
-        least = most - (free * coefficient).sum(axis=1, keepdims=True)
-        s.closed |= ((least > high) | (most < low))[:, 0]
-        s.allowed[:, k, groups] &= ~(free & (least + coefficient > high))
-        needed = free & (most - coefficient < low)
-        if needed.any():
-            for other in np.delete(np.arange(self.root.K), k):
-                s.allowed[:, other, groups] &= ~needed
-
     def _means(self, s: Nodes) -> None:
-        root, widen = self.root, gamma(2 * self.root.N + 64) * self.largest
-        decided = s.candidates() == 1
-        for k in range(root.K):
-            certain, free = s.allowed[:, k] & decided, s.allowed[:, k] & ~decided
-            certain = certain * self.w
-            sure, totals = certain.sum(axis=1), certain @ self.x[k] + self.prior[k]
-            few, many = (np.maximum(end[:, k] - sure, 0.0) for end in (s.a, s.b))
-            there = s.a[:, k] > 0
-            for j in range(root.d):
-                order = self.order[k, :, j]
-                x, w = self.x[k, order, j], free[:, order] * self.w[order]
-                full, total = sure + root.prior_weight[k, j], totals[:, j]
-                low = _least_mean(x, w, full, total, few, many) - widen
-                high = widen - _least_mean(-x[::-1], w[:, ::-1], full, -total, few, many)
-                low, high = (
-                    np.clip(end, root.mean_lower[k, j], root.mean_upper[k, j]) for end in (low, high)
-                )
-                s.lo[there, k, j] = np.maximum(s.lo[:, k, j], low)[there]
-                s.hi[there, k, j] = np.minimum(s.hi[:, k, j], high)[there]
+        assert self.order is not None
+        c, is_open, sums = self.root, s.candidates() > 1, self._inside(s)
+        some = np.asarray(is_open.any(axis=0))
+        some[0] |= not some.any()
+        order = self.order[some[self.order]].reshape(c.K, c.d, -1)
+        samples = (s.allowed & is_open[:, None]) * self.w
+        k = np.arange(c.K)[:, None, None]
+        x, w = np.take_along_axis(self.x.transpose(0, 2, 1), order, axis=2), samples[:, k, order]
+        total, full = sums[:, :, 3 : 3 + c.d] + self.prior, sums[:, :, :1] + c.prior_weight
+        few, many = (np.maximum(end - sums[:, :, 0], 0.0) for end in (s.a, s.b))
+        low = _least_mean(x, w, full, total, few, many)
+        high = -_least_mean(-x[:, :, ::-1], w[:, :, :, ::-1], full, -total, few, many)
+        widen, there = gamma(2 * c.N + 64) * self.largest, (s.a > 0)[:, :, None]
+        low, high = (np.clip(end, c.mean_lower, c.mean_upper) for end in (low - widen, high + widen))
+        s.lo = np.where(there, np.maximum(s.lo, low), s.lo)
+        s.hi = np.where(there, np.minimum(s.hi, high), s.hi)
 
     def _ordered(self, s: Nodes) -> None:
         j, classes = self.axis, self.root.classes
@@ -198,96 +176,162 @@ class Boxes:
             alike = np.flatnonzero(classes == c)
             used = s.b[:, alike] > 0
             low = np.where(used, s.lo[:, alike, j], -math.inf)
-            high = np.where(used, s.hi[:, alike, j], math.inf)[:, ::-1]
-            s.lo[:, alike, j] = np.where(used, np.maximum.accumulate(low, axis=1), s.lo[:, alike, j])
-            s.hi[:, alike, j] = np.where(
-                used, np.minimum.accumulate(high, axis=1)[:, ::-1], s.hi[:, alike, j]
-            )
+            high = np.where(used, s.hi[:, alike, j], math.inf)
+            low = np.maximum.accumulate(low, axis=1)
+            high = np.minimum.accumulate(high[:, ::-1], axis=1)[:, ::-1]
+            s.lo[:, alike, j] = np.where(used, low, s.lo[:, alike, j])
+            s.hi[:, alike, j] = np.where(used, high, s.hi[:, alike, j])
 
-    def _distances(self, s: Nodes) -> tuple[Array, Array]:
-        """(M, K, N): the least and the largest w/2 |x - mu|^2 over the boxes."""
-        near, far = np.zeros((2, *s.allowed.shape))
+    def _pairs(self, s: Nodes) -> Pairs:
+        node, group = np.nonzero(s.candidates() > 1)
+        near, far = np.zeros((2, self.root.K, len(node)))
         for j in range(self.root.d):
-            under, over = s.lo[:, :, j, None] - self.x[:, :, j], self.x[:, :, j] - s.hi[:, :, j, None]
+            x = self.x[:, group, j]
+            under, over = s.lo[node, :, j].T - x, x - s.hi[node, :, j].T
             far += np.minimum(under, over) ** 2
             near += np.maximum(np.maximum(under, over), 0.0) ** 2
-        return near * (0.5 * self.w), far * (0.5 * self.w)
+        half = 0.5 * self.w[group]
+        return Pairs(node, group, s.allowed[node, :, group].T, near * half, far * half)
 
-    # -- what is true of an optimal clustering only ----------------------------------------------------------------
-    def _exchange(self, s: Nodes, near: Array, far: Array) -> None:
-        root, w = self.root, self.w
-        open_groups = (s.candidates() > 1) & self.single & ~s.closed[:, None]
-        if not open_groups.any():
-            return
-        a, b = np.clip(s.a, 0, root.n)[:, :, None], np.clip(s.b, 0, root.n)[:, :, None]
+    # -- what is true of the cheapest only -------------------------------------------------------------------------
+    def _exchange(self, s: Nodes, p: Pairs) -> None:
+        c, w, k = self.root, self.root.weight[p.group], np.arange(self.root.K)[:, None]
+        a, b = s.a[p.node].T, s.b[p.node].T
+        least, most = self.least[:, None], c.size_upper[:, None]
         less = more = 1.0
         if self.plain:
             less, more = b / np.maximum(b - w, 1.0) * (b > w) + (b <= w), b / (b + w)
-        leaving = self.leaving[self.weight_of, np.arange(root.K)[:, None], b]
-        joining = self.joining[self.weight_of, np.arange(root.K)[:, None], a]
-        fits = s.allowed & ((b + w <= root.size_upper[:, None]) | (root.size_upper >= root.n)[:, None])
-        gain = (near * less + self.scatter) * (1 - self.outward) + leaving
-        price = np.where(fits, (far * more + self.scatter) * (1 + self.outward) + joining, math.inf)
-        first = price.argmin(axis=1)[:, None]
-        cheapest = np.take_along_axis(price, first, axis=1)
-        np.put_along_axis(price, first, math.inf, axis=1)
-        other = np.where(np.arange(root.K)[:, None] == first, price.min(axis=1)[:, None], cheapest)
-        alone = (near > 0) & self.plain & (root.size_lower <= 1)[:, None]
-        keeps = (a - w >= root.size_lower[:, None]) | alone
-        pays = gain - other > self.outward * (np.abs(gain) + np.abs(other) + np.abs(joining))
+        up = c.entropy[k, np.minimum(a + w, c.n)] - c.entropy[k, a]
+        down = c.entropy[k, b] - c.entropy[k, np.maximum(b - w, 0)]
+        near, far = p.near * less, p.far * more
+        constant, size, rise = self.constant[:, p.group], self.size[:, p.group], w * self.rise[:, None]
+        gain = near + constant - self.outward * (near + size) + (down - rise - 8 * UNIT * np.abs(down))
+        price = far + constant + self.outward * (far + size) + (up + rise + 8 * UNIT * np.abs(up))
+        fits = p.allowed[: c.K] & self.single[p.group] & (a + w <= c.n) & ((b + w <= most) | (most >= c.n))
+        price = np.where(fits, price, math.inf)
+        keeps = (a - w >= least) | ((p.near > 0) & self.plain & (least <= 1))
+        if self.outside:
+            nothing = np.zeros((1, len(w)))
+            gain, price = np.concatenate([gain, nothing]), np.concatenate([price, nothing])
+            keeps = np.concatenate([keeps, nothing == 0])
+        _, cheapest, second, here = _two_least(price)
+        other = np.where(here, second, cheapest)
+        pays = gain - other > self.outward * (np.abs(gain) + np.abs(other))
         pays &= np.isfinite(gain) & np.isfinite(other)
-        s.allowed &= ~(pays & keeps & open_groups[:, None])
+        s.allowed[p.node, :, p.group] = (p.allowed & ~(pays & keeps)).T
 
     # -- the bound and what follows from it ------------------------------------------------------------------------
-    def _line(self, k: int, a: int, b: int) -> tuple[float, float]:
-        """``(alpha, beta)`` with entropy >= alpha + beta m on a..b; alpha is infinite when no such size is possible."""
-        if (k, a, b) not in self._lines:
-            h, n = self.root.entropy[k], self.root.n
-            first, last = (a, b) if b > a else (max(a - 1, 0), min(a + 1, n))  # for one size: the local slope
-            rise = float(h[last] - h[first]) / max(1, last - first)
-            beta = rise if math.isfinite(rise) else 0.0
-            here = h[a : b + 1]
-            size = float(np.abs(here[np.isfinite(here)]).max(initial=0.0)) + abs(beta) * b
-            self._lines[k, a, b] = float((here - beta * np.arange(a, b + 1.0)).min()) - 8 * UNIT * size, beta
-        return self._lines[k, a, b]
+    def _chord(self, a: Array, b: Array) -> tuple[Array, Array]:
+        """(M, K) each, alpha + beta m <= h(m) for all m in a..b; alpha is infinite when no such size is possible."""
+        c, k = self.root, np.arange(self.root.K)
+        h, one = c.entropy, a == b
+        left, right = np.where(one, np.maximum(a - 1, 0), a), np.where(one, np.minimum(b + 1, c.n), b)
+        beta = (h[k, right] - h[k, left]) / np.maximum(right - left, 1)
+        beta = np.where(np.isfinite(beta), beta, 0.0)
+        alpha = np.minimum(h[k, a] - beta * a, h[k, b] - beta * b)
+        alpha -= np.where(one, 0.0, 0.26 * self.rise * (b - a))
+        for i in np.flatnonzero(~self.straight):
+            ends = zip(a[:, i].tolist(), b[:, i].tolist(), beta[:, i].tolist(), strict=True)
+            alpha[:, i] = [(h[i, f : t + 1] - slope * np.arange(f, t + 1)).min() for f, t, slope in ends]
+        rounding = 8 * UNIT * (self.tallest + np.abs(beta) * b)
+        return np.where(np.isposinf(alpha), math.inf, alpha - rounding), beta
 
-    def _bound(self, s: Nodes, near: Array, far: Array) -> None:
-        root, (M, K) = self.root, s.a.shape
-        ends = zip(itertools.cycle(range(K)), s.a.ravel().tolist(), s.b.ravel().tolist())
-        lines = [self._line(k, a, b) if a <= b else (math.inf, 0.0) for k, a, b in ends]
-        alpha, beta = np.array(lines).reshape(M, K, 2).transpose(2, 0, 1)
-        s.closed |= np.isinf(alpha).any(axis=1)
-        number = s.candidates()
-        decided = (number == 1)[:, None]
-        slope = beta[:, :, None] * self.w
-        base, size = slope + self.scatter, np.abs(slope) + self.scatter
-        low = np.where(s.allowed, near + base - self.outward * (near + size), math.inf)
-        f = low.argmin(axis=1)[:, None]
-        mine = np.arange(K)[:, None] == f
-        least = np.take_along_axis(low, f, axis=1)
-        second = np.where(mine, math.inf, low).min(axis=1)[:, None]
-        top = np.take_along_axis(far + base + self.outward * (far + size), f, axis=1)
-        theta = np.where(decided | (top <= second), 1.0, (second - least) / (top - least) * (1 - 8 * UNIT))
-        theta = np.where(mine & (theta > 0), np.minimum(theta, 1.0), 0.0)
-        share = theta.max(axis=1, keepdims=True)
-        rest = np.where(share < 1, (1 - share) * least, 0.0)
-        pulled = theta * self.w
-        A = pulled.sum(axis=2)[:, :, None] + root.prior_weight
-        B, C = np.empty((2, *A.shape))
-        for k in range(K):
-            B[:, k] = pulled[:, k] @ self.x[k] + self.prior[k]
-            C[:, k] = 0.5 * (pulled[:, k] @ self.x[k] ** 2) + 0.5 * self.prior[k] * root.prior_mean[k]
-        value, sizes = least_quadratic(A, B, C, np.minimum(s.lo, s.hi), s.hi) * (s.b > 0)[:, :, None]
-        own = (theta * base).sum(axis=1, keepdims=True) + rest
-        terms = np.abs(alpha).sum(axis=1) + sizes.sum(axis=(1, 2)) + np.abs(rest).sum(axis=(1, 2))
-        terms += (theta * size).sum(axis=(1, 2))
-        bound = alpha.sum(axis=1) + own.sum(axis=(1, 2)) + value.sum(axis=(1, 2))
-        bound = bound - gamma(root.N + K * (root.d + 1) + 40) * terms
-        bound = np.where(np.isnan(bound), -math.inf, bound)
-        s.closed |= bound >= self.target
-        if (number > 1).any() and not s.closed.all():
-            self._lift(s, bound, (slope, own, theta, mine, value.sum(axis=2)[:, :, None]), (A, B, C))
+    def _bound(self, s: Nodes, p: Pairs) -> None:
+        c, (M, K), w = self.root, s.a.shape, self.w[p.group]
+        alpha, beta = self._chord(s.a, s.b)
+        slope = beta[p.node].T * w
+        bases, sizes = slope + self.constant[:, p.group], np.abs(slope) + self.size[:, p.group]
+        low = np.where(p.allowed[:K], p.near + bases - self.outward * (p.near + sizes), math.inf)
+        mate = self._only_one(p, low[0], M) if self.outside and len(c.conflicts) else math.inf
+        if self.outside:
+            low = np.concatenate([low, np.zeros((1, len(w)))])
+        first, least, second, here = _two_least(low)
+        second, k = np.minimum(second, mate), np.minimum(first, K - 1)
+        far, base, size = (array[k, np.arange(len(w))] for array in (p.far, bases, sizes))
+        top = far + base + self.outward * (far + size)
+        theta = np.where(top <= second, 1.0, (second - least) / (top - least) * (1 - 8 * UNIT))
+        theta = np.where((first < K) & (theta > 0), np.minimum(theta, 1.0), 0.0)
+        rest = np.where(theta < 1, (1 - theta) * least, 0.0)
+        own, row = theta * base + rest, p.node * K + k
+
+        def added(values: Array) -> Array:
+            return np.bincount(row, values, M * K).reshape(M, K)
+
+        sums, pulled = self._inside(s), theta * w
+        A = (sums[:, :, 0] + added(pulled))[:, :, None] + c.prior_weight
+        B, C = sums[:, :, 3 : 3 + c.d] + self.prior, sums[:, :, 3 + c.d :] + 0.5 * self.prior * c.prior_mean
+        for j in range(c.d):
+            x = self.x[k, p.group, j]
+            B[:, :, j] += added(pulled * x)
+            C[:, :, j] += added(0.5 * pulled * x * x)
+        value, terms = least_quadratic(A, B, C, np.minimum(s.lo, s.hi), s.hi) * (s.b > 0)[:, :, None]
+        value = value.sum(axis=2)
+        samples, fixed, sized = sums[:, :, :3].transpose(2, 0, 1)
+        parts = alpha + (fixed + beta * samples) + added(own) + value
+        terms = np.abs(alpha) + (sized + np.abs(beta) * samples) + terms.sum(axis=2)
+        terms += added(theta * size + np.abs(rest))
+        bound = parts.sum(axis=1) - gamma(c.N + K * (c.d + 1) + 40) * terms.sum(axis=1)
+        bound[np.isposinf(alpha).any(axis=1)] = math.inf
+        s.bound = np.fmax(s.bound, bound)  # what is not a number proves nothing
+        if self.outside:
+            self._one_sample(s, p, samples[:, 0] == 0)
+        elif not self.single.all():  # else exchange says as much
+            sizes = sizes + np.abs(own) + np.abs(value).sum(axis=1)[p.node]
+            self._lift(s, p, (A, B, C, value), (bound, bases - own, sizes), here, theta)
         self._tighten(s, bound, A, B)
+
+    def _lift(
+        self, s: Nodes, p: Pairs, sums: tuple[Array, ...], now: tuple[Array, ...], here: Array, theta: Array
+    ) -> None:
+        """Remove candidates with which the bound reaches the target, a group's square and linear part being there."""
+        (A, B, C, value), (bound, linear, size) = sums, now
+        c, w, k = self.root, self.w[p.group], np.arange(self.root.K)[:, None]
+        lo, hi = np.minimum(s.lo, s.hi), s.hi
+        with_it, without = -value[p.node, k], -value[p.node, k]
+        for j in range(c.d):
+            x, (low, high) = self.x[:, p.group, j], (end[p.node, k, j] for end in (lo, hi))
+            for out, share in (
+                (with_it, np.where(here, 1.0 - theta, 1.0)),
+                (without, np.where(here, -theta, 0.0)),
+            ):
+                add = share * w
+                a, b = np.maximum(A[p.node, k, j] + add, 0.0), B[p.node, k, j] + add * x
+                at = np.clip(np.where(a > 0, b / a, 0.0), low, high)
+                out += (0.5 * a * at - b) * at + (C[p.node, k, j] + 0.5 * add * x * x)
+        lifted = with_it + np.where(here, 0.0, np.where(here, without, 0.0).sum(axis=0)) + linear
+        widest = np.maximum(np.abs(lo), np.abs(hi))
+        terms = (0.5 * A * widest**2 + np.sqrt(2 * A * C) * widest + C).sum(axis=(1, 2))
+        far = w * ((widest.max(axis=1)[p.node] + np.abs(self.x).max(axis=0)[p.group]) ** 2).sum(axis=1)
+        whole = bound - gamma(64) * np.abs(bound) - 4 * gamma(c.N + c.d + 64) * terms
+        reached = whole[p.node] + lifted - gamma(c.d + 64) * (size + 4 * far) >= self.target
+        s.allowed[p.node, :, p.group] &= ~reached.T
+
+    def _only_one(self, p: Pairs, low: Array, M: int) -> Array:
+        """Of two open groups that are apart the cheaper stands for both: what it has instead; the other is outside."""
+        mate = np.full(self.root.N, -1)
+        i, j = self.root.conflicts.T
+        mate[i], mate[j] = j, i
+        place = np.full((M, self.root.N + 1), -1)
+        place[p.node, p.group] = np.arange(len(low))
+        other = place[p.node, mate[p.group]]  # the last column is for groups without one
+        theirs = np.where(other >= 0, low[other], math.inf)
+        later = other < np.arange(len(low))
+        low[(theirs < low) | ((theirs == low) & later)] = math.inf  # a tie leaves one of them
+        return theirs
+
+    def _one_sample(self, s: Nodes, p: Pairs, nothing: Array) -> None:
+        """Sets of one sample, one by one."""
+        c, only = self.root, nothing & (s.b[:, 0] == 1)
+        these = only[p.node] & (self.w[p.group] == 1)
+        node, group = p.node[these], p.group[these]
+        x, prior = self.x[0, group], c.prior_weight[0]
+        square = 0.5 * (x * x + prior * c.prior_mean[0] ** 2)
+        value, terms = least_quadratic(1.0 + prior, x + self.prior[0], square, s.lo[node, 0], s.hi[node, 0])
+        cost = self.constant[0, group] + c.entropy[0, 1] + value.sum(axis=1)
+        size = self.size[0, group] + abs(c.entropy[0, 1]) + terms.sum(axis=1)
+        least = np.full(len(s.bound), math.inf)
+        np.minimum.at(least, node, cost - gamma(c.d + 40) * size)
+        s.bound = np.where(only, np.fmax(s.bound, least), s.bound)
 
     def _tighten(self, s: Nodes, bound: Array, A: Array, B: Array) -> None:
         gap = np.maximum(self.target - bound, 0.0)[:, None, None]
@@ -298,87 +342,65 @@ class Boxes:
         s.lo = np.where(good, np.maximum(s.lo, vertex - reach), s.lo)
         s.hi = np.where(good, np.minimum(s.hi, vertex + reach), s.hi)
 
-    def _lift(self, s: Nodes, bound: Array, parts: tuple[Array, ...], quadratics: tuple[Array, ...]) -> None:
-        """Remove candidates that lift the bound to the target; ``own`` is what a group pays in it without a square."""
-        slope, own, theta, mine, value = parts
-        w, lo, hi = self.w, np.minimum(s.lo, s.hi), s.hi
-        without, forced = np.zeros((2, *s.allowed.shape))
-        for out, share in ((without, -theta), (forced, 1.0 - theta)):
-            add = share * w
-            for j in range(self.root.d):
-                x = self.x[:, :, j]
-                a, b, c = (array[:, :, j, None] for array in quadratics)
-                a, b, c = np.maximum(a + add, 0.0), b + add * x, c + 0.5 * add * x * x
-                at = np.clip(np.where(a > 0, b / a, 0.0), lo[:, :, j, None], hi[:, :, j, None])
-                out += (0.5 * a * at - b) * at + c
-        gone = np.where(mine, without - value, 0.0).sum(axis=1, keepdims=True)
-        lifted = forced - value + np.where(mine, 0.0, gone) + (slope + self.scatter) - own
-        widest = np.maximum(np.abs(lo), np.abs(hi))
-        A, _, C = quadratics
-        terms = (0.5 * A * widest**2 + np.sqrt(2 * A * C) * widest + C).sum(axis=(1, 2))
-        far = w * ((widest.max(axis=1)[:, :, None] + np.abs(self.x).max(axis=0).T) ** 2).sum(axis=1)
-        size = (
-            np.abs(slope)
-            + self.scatter
-            + np.abs(own)
-            + np.abs(value).sum(axis=1, keepdims=True)
-            + 4 * far[:, None]
-        )
-        whole = bound - gamma(64) * np.abs(bound) - 4 * gamma(self.root.N + self.root.d + 64) * terms
-        s.allowed &= ~(whole[:, None, None] + lifted - gamma(self.root.d + 64) * size >= self.target)
+
+def _two_least(rows: Array) -> tuple[Array, Array, Array, Array]:
+    """Of every column: the place of the least entry, it, the least of the others; and whether an entry is the first."""
+    first = rows.argmin(axis=0)
+    here = np.arange(len(rows))[:, None] == first
+    return first, rows.min(axis=0), np.where(here, math.inf, rows).min(axis=0), here
 
 
 def _least_mean(x: Array, w: Array, full: Array, total: Array, few: Array, many: Array) -> Array:
-    """The least ``(total + sum) / (full + m)`` over ``few <= m <= many`` samples of candidates, x increasing."""
-    rows, last = np.arange(len(w)), len(x) - 1
-    taken, summed = np.cumsum(w, axis=1), np.cumsum(w * x, axis=1)
-    at = (total[:, None] + summed) / (full[:, None] + taken)
-    at[(taken < few[:, None]) | (taken > many[:, None])] = math.inf
-    best = at.min(axis=1)
-    for m in (few, many):
-        place = np.minimum((taken < m[:, None]).sum(axis=1), last)
-        part = np.where(m > 0, summed[rows, place] - (taken[rows, place] - m) * x[place], 0.0)
-        best = np.minimum(best, (total + part) / (full + m))
+    """(M, K, d): the least ``(total + sum) / (full + m)`` over ``few <= m <= many`` samples of candidates.
+
+    Their places x (K, d, N) increase along the last axis; there are w (M, K, d, N) samples at each.
+    """
+    taken, summed = np.cumsum(w, axis=3), np.cumsum(w * x, axis=3)
+    at = (total[..., None] + summed) / (full[..., None] + taken)
+    at[(taken < few[:, :, None, None]) | (taken > many[:, :, None, None])] = math.inf
+    best, x = at.min(axis=3), np.broadcast_to(x, w.shape)
+    for m in (few[:, :, None], many[:, :, None]):
+        place = np.minimum((taken < m[..., None]).sum(axis=3, keepdims=True), x.shape[3] - 1)
+        count, part, last = (np.take_along_axis(array, place, axis=3)[..., 0] for array in (taken, summed, x))
+        best = np.minimum(best, (total + np.where(m > 0, part - (count - m) * last, 0.0)) / (full + m))
     return np.where(np.isnan(best), -math.inf, best)
 
 
-def boxes(root: Root, domain: Domain, evidence: Evidence, target: float) -> float:
-    """Check a tree of boxes, given level by level from left to right; the target, if nothing below it is left."""
-    kind = evidence.integers("kind", None, low=LEAF, high=GROUP)
-    component = evidence.integers("component", len(kind), low=0, high=root.K - 1)
-    index = evidence.integers("index", len(kind), low=0, high=max(root.N, root.d, root.n))
-    at = evidence.floats("at", len(kind))
-    if not math.isfinite(target):
-        raise Rejected("a tree of boxes does not prove that nothing is feasible")
-    tree = Boxes(root, math.nextafter(target + root.error, math.inf), evidence.whole("axis", 0, root.d - 1))
-    step, position = max(1, WORK // (root.N * root.K)), 0
-    level = [tree.roots(domain)]
-    while level:
-        below: list[Nodes] = []
-        parts = (part.take(slice(i, i + step)) for part in level for i in range(0, len(part.closed), step))
-        for nodes in parts:
-            here = slice(position, position + len(nodes.closed))
-            position = here.stop
-            if position > len(kind):
-                raise Rejected("a tree of boxes ends before its leaves")
-            inner = kind[here] != LEAF
-            tree.narrow(nodes)
-            if not (inner | nodes.closed).all():
-                entry = here.start + int(np.flatnonzero(~(inner | nodes.closed))[0])
-                raise Rejected(f"entry {entry} of the tree of boxes is a leaf in which something is left")
-            if inner.any():
-                codes = (array[here][inner] for array in (kind, component, index, at))
-                below.append(_split(root, nodes.take(inner), *codes))
-        level = below
-        room(sum(len(nodes.closed) for nodes in level), root.N * root.K + 64, each=1)
-    if position != len(kind):
-        raise Rejected("a tree of boxes goes on after its leaves")
-    return target
+@np.errstate(all="ignore")  # what is not a number proves nothing
+def follow(boxes: Boxes, roots: Nodes, kind: Array, *codes: Array) -> Nodes:
+    """The leaves of a tree in which something below the target may be left.
+
+    The tree is given in any order in which the i-th node that is cut has the entries R + 2 i and R + 2 i + 1 as
+    children, R being the number of roots. ``codes`` are the component, the index and the place of every cut.
+    """
+    inner = kind != LEAF
+    place, R, each = np.flatnonzero(inner), len(roots.entry), roots.allowed[0].size + 64
+    if len(kind) != R + 2 * len(place) or (place >= R + 2 * np.arange(len(place))).any():
+        raise Rejected("a tree of boxes ends before its leaves, or goes on after them")
+    child, step = (
+        R + 2 * (np.cumsum(inner) - 1),
+        max(1, WORK // (each if boxes.outside else each * boxes.root.d)),
+    )
+    stack, left = [roots], [roots.take(slice(0))]
+    while stack:
+        some = [stack.pop()]
+        while stack and sum(len(nodes.entry) for nodes in (*some, stack[-1])) <= step:
+            some.append(stack.pop())
+        nodes = boxes.narrow(Nodes.joined(some), *INNER)
+        leaf = ~inner[nodes.entry]
+        if leaf.any():
+            left.append(boxes.narrow(nodes.take(leaf), *OUTER))
+            nodes = nodes.take(~leaf)
+        kids = split(boxes.root, nodes, child[nodes.entry], *(code[nodes.entry] for code in (kind, *codes)))
+        stack += [kids.take(slice(i, i + step)) for i in range(0, len(kids.entry), step)]
+        room(sum(len(nodes.entry) for nodes in (*stack, *left)), each, each=1)
+    return Nodes.joined(left)
 
 
-def _split(root: Root, s: Nodes, kind: Array, k: Array, index: Array, at: Array) -> Nodes:
-    """Both children of every node, beside each other."""
+def split(root: Root, s: Nodes, entry: Array, kind: Array, k: Array, index: Array, at: Array) -> Nodes:
+    """Both children of every node, as far as there is anything in them."""
     child, first = s.take(np.repeat(np.arange(len(kind)), 2)), 2 * np.arange(len(kind))
+    child.entry = np.column_stack([entry, entry + 1]).ravel()
     i = kind == MEAN
     if (index[i] >= root.d).any() or (s.a[i, k[i]] < 1).any():
         raise Rejected("a tree of boxes cuts a mean that is not there")
@@ -390,7 +412,40 @@ def _split(root: Root, s: Nodes, kind: Array, k: Array, index: Array, at: Array)
     i = kind == GROUP
     if (index[i] >= root.N).any():
         raise Rejected("a tree of boxes decides about a group that is not there")
-    only = np.arange(root.K) == k[i, None]
+    only = np.arange(s.allowed.shape[1]) == k[i, None]
     child.allowed[first[i], :, index[i]] &= only
     child.allowed[first[i] + 1, :, index[i]] &= ~only
-    return child
+    fine = (child.lo <= child.hi).all(axis=2) & (child.a <= child.b) | (child.b == 0)
+    return child.take(fine.all(axis=1))
+
+
+def roots(boxes: Boxes, domain: Domain) -> Nodes:
+    """One node for every choice of how many components of every class are empty: the first ones, by renaming."""
+    root, classes = boxes.root, boxes.root.classes
+    may = [np.flatnonzero((classes == c) & (domain.low == 0)) for c in np.unique(classes)]
+    room(math.prod(len(m) + 1 for m in may), root.N * root.K, each=1)
+    nodes: list[tuple[Array, ...]] = []
+    for counts in itertools.product(*(range(len(m) + 1) for m in may)):
+        empty = np.concatenate([m[:c] for m, c in zip(may, counts, strict=True)]).astype(np.int64)
+        if len(empty) < root.K:
+            a, b, allowed = np.maximum(domain.low, 1), domain.high.copy(), domain.allowed.T.copy()
+            a[empty] = b[empty] = 0
+            allowed[empty] = False
+            nodes.append((np.array(len(nodes)), *boxes.box(), a, b, allowed, np.array(-math.inf)))
+    return Nodes(*(np.stack(part) for part in zip(*nodes, strict=True)))
+
+
+def boxes(root: Root, domain: Domain, evidence: Evidence, target: float) -> float:
+    """Check a tree of boxes; the target, if nothing below it is left."""
+    kind = evidence.integers("kind", None, low=LEAF, high=GROUP)
+    component = evidence.integers("component", len(kind), low=0, high=root.K - 1)
+    index = evidence.integers("index", len(kind), low=0, high=max(root.N, root.d, root.n))
+    at = evidence.floats("at", len(kind))
+    if not math.isfinite(target):
+        raise Rejected("a tree of boxes does not prove that nothing is feasible")
+    above = math.nextafter(target + root.error, math.inf)
+    tree = Boxes(root, above, evidence.whole("axis", 0, root.d - 1))
+    left = follow(tree, roots(tree, domain), kind, component, index, at)
+    if len(left.entry):
+        raise Rejected(f"entry {left.entry[0]} of the tree of boxes is a leaf in which something is left")
+    return target

@@ -18,26 +18,23 @@ from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.lagrangian import lagrangian
 from certmix.verify.parts import Partition
 from certmix.verify.root import Root
-from certmix.verify.semidefinite import name, semidefinite
-from certmix.verify.tree import Step, Walked, walk
+from certmix.verify.semidefinite import semidefinite
+from certmix.verify.statement import Statement
+from certmix.verify.tree import Kinds, Walked, walk
 
-FORMAT, VERSION = "certmix-certificate", 4
+FORMAT, VERSION = "certmix-certificate", 5
 CLAIMS = ("bound", "infeasible", "comparison", "sum")
-STEPS: dict[str, Step] = {
+STEPS: Kinds = {
     "lagrangian": lagrangian,
     "enumerate": enumerate_all,
     "dynamic": dynamic,
     "semidefinite": semidefinite,
-    "name": name,
     "boxes": boxes,
 }
-COMBINATORIAL = (
-    "enumerate",
-    "name",
-)  # all that a proof of infeasibility may have: no rounded number decides in them
-Known = Collection[
-    tuple[str, str, float]
-]  # digest of a statement, digest of its data, a bound that is proved
+COMBINATORIAL: Kinds = {"enumerate": enumerate_all}  # no rounded number decides about infeasibility
+Document = Mapping[str, Any]
+Arrays = Mapping[str, np.ndarray]
+Known = Collection[tuple[str, str, float]]  # digests of a statement and of its data, a bound that is proved
 
 
 @dataclass(frozen=True)
@@ -74,9 +71,7 @@ class Verdict:
         return self.value - self.bound
 
 
-def check(
-    document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: np.ndarray, known: Known = ()
-) -> Verdict:
+def check(document: Document, arrays: Arrays, data: np.ndarray, known: Known = ()) -> Verdict:
     """Check that a certificate holds for these data; never raises on a bad certificate.
 
     ``known`` are bounds that this checker has verified before: parts of a sum that are among them are taken as such.
@@ -94,9 +89,7 @@ def check(
     return replace(verdict, seconds=time.perf_counter() - start)
 
 
-def _check(
-    document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: np.ndarray, known: Known = ()
-) -> Verdict:
+def _check(document: Document, arrays: Arrays, data: np.ndarray, known: Known = ()) -> Verdict:
     version, claim = document.get("version"), document.get("claim")
     if document.get("format") != FORMAT or type(version) is not int or version != VERSION:
         raise Rejected(f"it has not the format version {VERSION} that this checker reads, but {version!r}")
@@ -133,7 +126,7 @@ def _check(
     if root is None:
         how, walked = _sum(stated, data, document, evidence, bound, known)
     else:
-        how, walked = "", _walked(root, document, evidence, bound)
+        how, walked = "", _walked(root, document, evidence, bound, STEPS)
     sentence = (
         f"Verified: the clustering has objective {most:.10g} and no clustering is better than {bound:.10g}{how}, "
         f"so it is within {max(0.0, most - bound):.3g} nats of the optimum."
@@ -141,13 +134,7 @@ def _check(
     return Verdict(True, "verified", sentence, bound, most, nodes=walked.nodes, leaves=walked.leaves)
 
 
-def _walked(
-    root: Root,
-    proof: Mapping[str, Any],
-    evidence: Evidence,
-    target: float,
-    kinds: Collection[str] = tuple(STEPS),
-) -> Walked:
+def _walked(root: Root, proof: Document, evidence: Evidence, target: float, kinds: Kinds) -> Walked:
     """Check the tree and the steps that prove the target."""
     entries = proof.get("steps")
     if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
@@ -155,16 +142,11 @@ def _walked(
     alone = len(entries) == 1 and np.size(evidence.arrays.get(evidence.full("tree/parent"), ())) == 1
     if not alone and any(entry.get("kind") == "boxes" for entry in entries):
         raise Rejected("a tree of boxes must be the only step of the only node")
-    return walk(root, evidence, entries, target, {kind: STEPS[kind] for kind in kinds}, enumerate_all)
+    return walk(root, evidence, entries, target, kinds)
 
 
 def _sum(
-    stated: statement.Statement,
-    data: np.ndarray,
-    document: Mapping[str, Any],
-    evidence: Evidence,
-    bound: float,
-    known: Known,
+    stated: Statement, data: np.ndarray, document: Document, evidence: Evidence, bound: float, known: Known
 ) -> tuple[str, Walked]:
     """The bounds of the parts of a partition, proved one after the other; their exact sum has to reach the bound."""
     proofs = document.get("parts")
@@ -179,29 +161,22 @@ def _sum(
             continue
         inside = Evidence({"arrays": f"parts/{t}/"}, evidence.arrays)
         try:
-            walked = _walked(Root(statement.read(own), rows), proof, inside, bounds[t])
+            walked = _walked(Root(statement.read(own), rows), proof, inside, bounds[t], STEPS)
         except Rejected as error:
             raise Rejected(f"part {t} fails: {error}") from None
         nodes, leaves = nodes + walked.nodes, leaves + walked.leaves
     if math.fsum((*bounds, -bound)) < 0.0:  # rounded once: the sign is right
-        raise Rejected(
-            f"the bounds of its parts add up to {math.fsum(bounds)!r}, less than its bound {bound!r}"
-        )
+        raise Rejected(f"the bounds of its parts add up to {math.fsum(bounds)!r}, not to its bound {bound!r}")
     return f" (the sum of what {len(proofs)} parts of the samples cost at least)", Walked(nodes, leaves)
 
 
-def _comparison(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: np.ndarray) -> Verdict:
+def _comparison(document: Document, arrays: Arrays, data: np.ndarray) -> Verdict:
     """Several certificates about the same data, one after the other; and if one is called the best, whether it is.
 
     The best one's clustering, plus its offset, is worth no more than any other one's bound plus the offset of that.
     """
     parts, offsets, best = document.get("parts"), document.get("offsets"), document.get("best")
-    if (
-        not isinstance(parts, list)
-        or not parts
-        or not isinstance(offsets, list)
-        or len(offsets) != len(parts)
-    ):
+    if not (isinstance(parts, list) and isinstance(offsets, list) and 0 < len(parts) == len(offsets)):
         raise Rejected("a comparison lacks its parts or their offsets")
     found, said, offset = [], [], [_number({"offset": number}, "offset") for number in offsets]
     for i, part in enumerate(parts):
@@ -225,14 +200,13 @@ def _comparison(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], d
         if not (math.isfinite(worth[0]) and ahead >= 0.0):
             raise Rejected(f"part {best} is not proved to be the best one")
         least = math.nextafter(ahead, 0.0)  # it was rounded once
-        sentence += (
-            f" With offsets {', '.join(map(repr, offset))} the best is {best}, by {least!r} nats or more."
-        )
+        added = ", ".join(map(repr, offset))
+        sentence += f" With offsets {added} the best is {best}, by {least!r} nats or more."
     nodes, leaves = (sum(getattr(v, what) for v in found) for what in ("nodes", "leaves"))
     return Verdict(True, "verified", sentence, nodes=nodes, leaves=leaves, parts=tuple(found))
 
 
-def _number(document: Mapping[str, Any], name: str) -> float:
+def _number(document: Document, name: str) -> float:
     found = document.get(name)
     if isinstance(found, bool) or not isinstance(found, (int, float)) or not math.isfinite(found):
         raise Rejected(f"its {name} is {found!r}, not a finite number")

@@ -84,10 +84,14 @@ def from_inner_products(offset: Array, precision: Array) -> tuple[Array, float]:
     """``(X, loss)``, see above."""
     n, d = offset.shape
     products, size = _products(offset, precision), _products(np.abs(offset), np.abs(precision))
-    values, vectors = np.linalg.eigh(products) if n <= d else _eigenpairs(offset, precision)
-    values, vectors = values[::-1], vectors[:, ::-1]
-    keep = max(1, int((values > LEAST_SPREAD**2 * max(float(values[0]), 0.0)).sum()))
-    x = vectors[:, :keep] * np.sqrt(np.maximum(values[:keep], 0.0))
+    if n <= d:
+        values, axes = np.linalg.eigh(products)
+        spread, axes = np.sqrt(np.maximum(values[::-1], 0.0)), axes[:, ::-1]
+    else:
+        whitened = offset * np.sqrt(precision) if precision.ndim == 1 else offset @ _cholesky(precision)
+        axes, spread, _ = np.linalg.svd(whitened, full_matrices=False)
+    keep = max(1, int((spread > LEAST_SPREAD * spread[0]).sum()))
+    x = axes[:, :keep] * spread[:keep]
     # Another library may find another sign: the first large entry of every coordinate is made positive.
     first = (np.abs(x) >= 0.5 * np.abs(x).max(axis=0)).argmax(axis=0)
     x = np.ascontiguousarray(x * np.where(x[first, np.arange(keep)] < 0, -1.0, 1.0))
@@ -98,16 +102,11 @@ def from_inner_products(offset: Array, precision: Array) -> tuple[Array, float]:
     return x, 1.01 * 0.5 * math.sqrt(n) * away + TINY
 
 
-def _eigenpairs(offset: Array, precision: Array) -> tuple[Array, Array]:
-    """Eigenpairs of G that are not zero, in increasing order, when there are more samples than features."""
+def _cholesky(precision: Array) -> Array:
     try:
-        root = np.sqrt(precision) if precision.ndim == 1 else np.linalg.cholesky(precision)
+        return np.linalg.cholesky(precision)
     except np.linalg.LinAlgError:
         raise Rejected("a precision matrix is not positive definite") from None
-    whitened = offset * root if precision.ndim == 1 else offset @ root
-    _, spread, axes = np.linalg.svd(np.linalg.qr(whitened, mode="r"))
-    spread = np.where(spread > LEAST_SPREAD * spread[0], spread, 0.0)[::-1]
-    return spread**2, whitened @ axes[::-1].T / np.where(spread > 0, spread, 1.0)
 
 
 def _products(offset: Array, precision: Array) -> Array:
@@ -127,7 +126,7 @@ def _summed(left: Array, right: Array) -> Array:
 def _flat(offset: Array) -> bool:
     """Whether the samples lie in fewer dimensions than there are columns."""
     scaled = offset / np.maximum(np.abs(offset).max(axis=0), TINY)
-    spread = np.linalg.svd(np.linalg.qr(scaled, mode="r"), compute_uv=False)
+    spread = np.linalg.svd(scaled, compute_uv=False)
     return bool(spread[-1] <= LEAST_SPREAD * spread[0])
 
 
@@ -143,20 +142,14 @@ def coordinates(precision: Array, prior: Array) -> tuple[Array, Array, float]:
     precision, prior = (np.diag(m) if m.ndim == 1 else m for m in (precision, prior))
     if not proved_semidefinite(prior):
         raise Rejected("the precision of a prior is not positive semidefinite, as far as can be proved")
-    try:
-        a, g = np.linalg.cholesky(precision).T, np.zeros(len(precision))
-        if prior.any():
-            inverse = np.linalg.inv(a)
-            g, rotation = np.linalg.eigh(inverse.T @ prior @ inverse)
-            a = rotation.T @ a
-    except np.linalg.LinAlgError:
-        raise Rejected("a precision matrix is not positive definite") from None
-    if g.any():
+    a, g = _cholesky(precision).T, np.zeros(len(precision))
+    if prior.any():
+        inverse = np.linalg.inv(a)
+        g, rotation = np.linalg.eigh(inverse.T @ prior @ inverse)
+        a = rotation.T @ a
         g = (g - _disagreement(a, prior, g)) * (1 - 4 * UNIT)
-        if not (g > 0).all():
-            g = np.zeros(
-                len(g)
-            )  # a prior too weak to be told from nothing is left out, which only lowers bounds
+        # A prior too weak to be told from nothing is left out, which only lowers bounds.
+        g = g if (g > 0).all() else np.zeros(len(g))
     r = _disagreement(a, precision, np.ones(len(a)))
     if not r < 1.0:
         raise Rejected("a precision matrix is not positive definite, as far as can be proved")
@@ -169,11 +162,7 @@ def _disagreement(a: Array, matrix: Array, g: Array) -> float:
     With the residual E = matrix - A' diag(g) A and a computed inverse B, A B = I + G, it is at most
     ``|B'EB| / (1 - |G|)^2``. E is exact but for one rounding, or, of a large matrix, known within ``unsure``.
     """
-    d = len(a)
-    try:
-        b = np.linalg.inv(a)
-    except np.linalg.LinAlgError:
-        raise Rejected("a precision matrix is numerically singular") from None
+    d, b = len(a), np.linalg.inv(a)
     if d <= MOST_EXACT:
         e, unsure = residual(matrix, a, g), np.zeros((d, d))
     else:

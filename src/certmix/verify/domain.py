@@ -3,12 +3,91 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from certmix.verify.evidence import room
 from certmix.verify.root import Root
 from certmix.verify.rounding import Array
+
+
+def conclude(rules: Any, allowed: Array, low: Array, high: Array, apart: Array | None = None) -> Array:
+    """Remove, in place, from M domains what no clustering in them has; (M,) bool: those that may hold one still.
+
+    Parameters
+    ----------
+    rules : a :class:`.Root`, or whatever has its rules: ``K``, ``n``, ``weight``, ``conflicts``, ``implications``,
+        ``counts``
+    allowed : (M, K, N) bool, or (M, K + 1, N) if groups may be in no component, which then is the last one
+    low, high : (M, K), sizes; without groups outside they add up to n
+    apart : (N, N) bool, instead of ``rules.conflicts``
+    """
+    K, n, w = rules.K, rules.n, rules.weight.astype(np.float64)
+    alive = np.asarray((low <= high).all(axis=1))
+    both = np.concatenate([rules.conflicts, rules.conflicts[:, ::-1]])
+    both = both[both[:, 0].argsort()]
+    named, first = np.unique(both[:, 0], return_index=True)
+    while True:
+        before = np.count_nonzero(allowed), low.sum(), high.sum()
+        alive &= (candidates(allowed) > 0).all(axis=1)
+        if apart is not None or len(both):
+            inside = allowed[:, :K] & (candidates(allowed) == 1)[:, None]
+        if apart is not None:
+            allowed[:, :K] &= ~(inside.astype(np.float32) @ apart.astype(np.float32) > 0)
+        elif len(both):
+            allowed[:, :K, named] &= ~np.logical_or.reduceat(inside[:, :, both[:, 1]], first, axis=2)
+        for g, then, k in rules.implications.tolist():
+            allowed[:, k, g] &= allowed[:, k, then]
+            only = allowed[:, k, g] & (allowed[:, :, g].sum(axis=1) == 1)
+            allowed[:, :, then] &= ~only[:, None] | (np.arange(allowed.shape[1]) == k)
+        for groups, coefficient, k, least, most in rules.counts:
+            part, (low_k, high_k) = (
+                allowed[:, :, groups],
+                np.full((2, len(allowed), 1), [[[least]], [[most]]]),
+            )
+            alive &= _limit(part, slice(k, k + 1), coefficient, low_k, high_k)
+            allowed[:, :, groups] = part
+        alive &= _limit(allowed, slice(K), w, low, high, n if allowed.shape[1] == K else None)
+        if (np.count_nonzero(allowed), low.sum(), high.sum()) == before:
+            return alive
+
+
+def candidates(allowed: Array) -> Array:
+    """(M, N): how many components every group may take."""
+    return np.add.reduce(
+        allowed.view(np.uint8), axis=1, dtype=np.uint8 if allowed.shape[1] < 256 else np.int64
+    )
+
+
+def _limit(
+    allowed: Array, these: slice, weight: Array, low: Array, high: Array, total: int | None = None
+) -> Array:
+    """Each of these components has ``low .. high`` of the groups, counted so; (M,) bool: where that can be.
+
+    What is surely in counts at least, what may be in at most; a group that would pass a limit is out, or in. Numbers
+    that add up to a total are narrowed first.
+    """
+    here = allowed[:, these]
+    free = here & (candidates(allowed) > 1)[:, None]
+    most = (here @ weight).astype(np.int64)
+    least = most - (free @ weight).astype(np.int64)
+    a, b = np.maximum(low, least), np.minimum(high, most)
+    if total is not None:
+        rest_a, rest_b = (end.sum(axis=1, keepdims=True) - end for end in (a, b))
+        a, b = np.maximum(a, total - rest_b), np.minimum(b, total - rest_a)
+    possible = (a <= b).all(axis=1)
+    low[possible], high[possible] = a[possible], b[possible]
+    most, least, low, high = (array[:, :, None] for array in (most, least, low, high))
+    needed = free & (most - weight < low)
+    here &= ~(free & (least + weight > high))
+    if needed.any():
+        places = needed.sum(axis=1)
+        full = here & needed
+        allowed &= (places == 0)[:, None]
+        here |= full
+        possible &= (places <= 1).all(axis=1)
+    return possible
 
 
 @dataclass
@@ -40,8 +119,7 @@ class Domain:
         return sum(0 if array is None else array.nbytes for array in arrays)
 
     def copy(self) -> Domain:
-        apart = None if self.apart is None else self.apart.copy()
-        sizes = None if self.sizes is None else self.sizes.copy()
+        apart, sizes = (None if array is None else array.copy() for array in (self.apart, self.sizes))
         return Domain(self.allowed.copy(), self.low.copy(), self.high.copy(), apart, sizes)
 
     @property
@@ -70,79 +148,24 @@ class Domain:
 
     def put(self, group: int, component: int) -> None:
         """Keep a group in one component (or nowhere, if that is not among its candidates)."""
-        keep = self.allowed[group, component]
-        self.allowed[group] = False
-        self.allowed[group, component] = keep
+        self.allowed[group] &= np.arange(self.allowed.shape[1]) == component
 
     def propagate(self, root: Root) -> bool:
         """Draw conclusions until there are none left; False when no clustering is left.
 
         Every conclusion removes only what no clustering in the domain has.
         """
-        while self.allowed.any(axis=1).all():
-            before = (self.allowed.sum(), self.low.sum(), self.high.sum())
-            self._conflicts(root)
-            self._implications(root)
-            if not (self._counts(root) and self._sizes(root)):
-                return False
-            if (self.allowed.sum(), self.low.sum(), self.high.sum()) == before:
+        while conclude(root, self.allowed.T[None], self.low[None], self.high[None], self.apart)[0]:
+            if self.sizes is None:
                 return True
-        return False
-
-    def _conflicts(self, root: Root) -> None:
-        """A group is not in a component that holds a group it is apart from."""
-        inside = self.inside()
-        if self.apart is not None:
-            self.allowed &= ~(self.apart.astype(np.float32) @ inside.astype(np.float32) > 0)
-        elif len(root.conflicts):
-            i, j = root.conflicts.T
-            blocked = np.zeros_like(self.allowed)
-            np.logical_or.at(blocked, j, inside[i])
-            np.logical_or.at(blocked, i, inside[j])
-            self.allowed &= ~blocked
-
-    def _implications(self, root: Root) -> None:
-        for g, then, k in root.implications.tolist():
-            if not self.allowed[then, k]:
-                self.allowed[g, k] = False
-            if self.allowed[g, k] and self.allowed[g].sum() == 1:
-                self.put(then, k)
-
-    def _counts(self, root: Root) -> bool:
-        """What is surely in counts at least, what may be in at most; a group that would pass a limit is out, or in."""
-        for groups, coefficient, k, low, high in root.counts:
-            allowed = self.allowed[groups, k]
-            inside = allowed & (self.allowed[groups].sum(axis=1) == 1)
-            least, most = int(coefficient[inside].sum()), int(coefficient[allowed].sum())
-            if least > high or most < low:
-                return False
-            free = allowed & ~inside
-            self.allowed[groups[free & (least + coefficient > high)], k] = False
-            for g in groups[free & (most - coefficient < low)]:
-                self.put(int(g), k)
-        return True
-
-    def _sizes(self, root: Root) -> bool:
-        """The same for sizes, which add up to n besides."""
-        inside = self.inside()
-        least, most = root.weight @ inside, root.weight @ self.allowed
-        low, high = np.maximum(self.low, least), np.minimum(self.high, most)
-        self.low = np.maximum(low, root.n - (high.sum() - high))
-        self.high = np.minimum(high, root.n - (low.sum() - low))
-        if (self.low > self.high).any():
-            return False
-        if self.sizes is not None:
             self.sizes = self.possible_sizes(root)
             if not self.sizes.any(axis=1).all():
                 return False
-            self.low = self.sizes.argmax(axis=1)
-            self.high = root.n - self.sizes[:, ::-1].argmax(axis=1)
-        free, w = self.allowed & ~inside, root.weight[:, None]
-        needed = free & (most - w < self.low)
-        self.allowed &= ~(free & (least + w > self.high))
-        for g, k in np.argwhere(needed).tolist():
-            self.put(g, k)
-        return True
+            low, high = self.sizes.argmax(axis=1), root.n - self.sizes[:, ::-1].argmax(axis=1)
+            if (low == self.low).all() and (high == self.high).all():
+                return True
+            self.low, self.high = low, high
+        return False
 
     def exchangeable(self, root: Root) -> list[Array]:
         """The components in sets whose members nothing in the domain tells apart, each in increasing order."""

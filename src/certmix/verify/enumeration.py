@@ -32,9 +32,7 @@ def enumerate_all(root: Root, domain: Domain, evidence: Evidence, target: float)
     """
     total = count(domain)
     if total > MOST:
-        raise Rejected(
-            f"it asks for the enumeration of {total:.3g} clusterings; at most {MOST:,} are enumerated"
-        )
+        raise Rejected(f"it asks for the enumeration of {total:.3g} clusterings, of at most {MOST:,}")
     choices = [np.flatnonzero(row) for row in domain.allowed]
     least, batch, exact = math.inf, max(1, min(BATCH, LABELS // root.N)), Exact(root)
     for first in range(0, int(total), batch):
@@ -86,9 +84,8 @@ def costs(root: Root, labels: Array) -> Array:
         weight = (labels == k) * root.weight.astype(np.float64)
         number = weight.sum(axis=1)
         linear, square = weight @ x + g * m, 0.5 * (weight @ x**2 + g * m**2)
-        value, terms = least_quadratic(
-            number[:, None] + g, linear, square, root.mean_lower[k], root.mean_upper[k]
-        )
+        box = root.mean_lower[k], root.mean_upper[k]
+        value, terms = least_quadratic(number[:, None] + g, linear, square, *box)
         h, inside = root.entropy[k][number.astype(np.int64)], (labels == k) @ scatter
         total += value.sum(axis=1) + inside + h
         size += terms.sum(axis=1) + inside + np.abs(h)

@@ -14,6 +14,7 @@ class Rejected(Exception):
     """The certificate does not prove what it claims; the message says where and why."""
 
 
+LEAST, MOST = -(2**63), 2**63 - 1  # whole numbers
 MOST_BYTES = 2**30  # that a certificate can make the checker allocate at a time
 
 
@@ -44,9 +45,7 @@ class Evidence:
             raise Rejected(f"array {self.full(name)} holds a number that is not finite")
         return array
 
-    def integers(
-        self, name: str, *shape: int | None, low: int = -(2**63), high: int = 2**63 - 1
-    ) -> np.ndarray:
+    def integers(self, name: str, *shape: int | None, low: int = LEAST, high: int = MOST) -> np.ndarray:
         """An array of whole numbers as int64, all of them within ``low .. high``."""
         array = self._array(name, "iu", shape).astype(np.int64)
         if ((array < low) | (array > high)).any():
@@ -61,9 +60,8 @@ class Evidence:
         if array.dtype.kind not in kinds or array.dtype.itemsize > 8:
             raise Rejected(f"array {full} has the wrong type {array.dtype}")
         room(array.size, 2)  # as eight bytes each, and what compares them
-        if array.ndim != len(shape) or any(
-            w not in (None, s) for w, s in zip(shape, array.shape, strict=True)
-        ):
+        wanted = tuple(array.shape[i : i + 1] if w is None else (w,) for i, w in enumerate(shape))
+        if array.shape != sum(wanted, ()):
             raise Rejected(f"array {full} has shape {array.shape}, not {shape}")
         return array
 

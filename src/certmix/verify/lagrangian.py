@@ -2,28 +2,100 @@
 
 from __future__ import annotations
 
+import copy
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
+from certmix.verify.boxes import GROUP, LEAF, MEAN, SIZE, Boxes, Nodes, follow
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Evidence, Rejected
-from certmix.verify.pricing import LEAF, Pricing, price
 from certmix.verify.root import Root
 from certmix.verify.rounding import UNIT, Array, below, total_below
 
 LARGEST = 1e100
 
 
+@dataclass
+class Pricing:
+    """The sets S that one component may hold, at r(S) = c(S) - sum of T over S."""
+
+    root: Root  # of this component and its candidates alone; its sizes begin at one: the empty set is priced apart
+    groups: Array  # which groups the candidates are
+    forced: Array  # which of them are surely in
+    multipliers: Array
+
+    @classmethod
+    def of(cls, root: Root, domain: Domain, k: int, multipliers: Array, pairs: Array) -> Pricing:
+        """For component k of a domain, with pairs of groups that are apart."""
+        groups, c = np.flatnonzero(domain.allowed[:, k]), root.system[k : k + 1]
+        forced = domain.decided[groups]
+        position = np.full(root.N, -1)
+        position[groups] = np.arange(len(groups))
+        both = position[pairs].reshape(-1, 2)
+        both = both[(both >= 0).all(axis=1)]
+        own = copy.copy(root)
+        own.K, own.N, own.weight, own.system = (
+            1,
+            len(groups),
+            root.weight[groups],
+            np.zeros(1, dtype=np.int64),
+        )
+        own.points, own.scatter = root.points[c][:, groups], root.scatter[c][:, groups]
+        for name in ("prior_weight", "prior_mean", "mean_lower", "mean_upper", "entropy"):
+            setattr(own, name, getattr(root, name)[k : k + 1])
+        own.conflicts = both[~forced[both].any(axis=1)]
+        own.implications, own.counts = root.implications[:0], ()
+        # Where only the other components limit the size, larger sets are priced too, so that a group can always join.
+        others = int(domain.low.sum() - domain.low[k])
+        lifted = domain.high[k] >= root.n - others and root.size_upper[k] >= root.n
+        own.size_lower = np.maximum(domain.low[k : k + 1], 1)
+        own.size_upper = np.array([root.n]) if lifted else domain.high[k : k + 1]
+        return cls(own, groups, forced, multipliers[groups])
+
+    def boxes(self, psi: float = math.inf) -> Boxes:
+        return Boxes(self.root, psi, multipliers=self.multipliers)
+
+    def node(self) -> Nodes:
+        """The root of its trees."""
+        allowed, sizes = (
+            np.stack([np.ones_like(self.forced), ~self.forced]),
+            (self.root.size_lower, self.root.size_upper),
+        )
+        parts = (np.array(0), *self.boxes().box(), *sizes, allowed, np.array(-math.inf))
+        return Nodes(*(part[None].copy() for part in parts))
+
+
+def price(pricing: Pricing, axis: Array, cut: Array, psi: float) -> tuple[float, int]:
+    """What a pricing tree proves of every set, psi at most; and the leaf that falls short most, or -1.
+
+    ``axis`` says what is cut: -1 nothing, 0 .. d-1 a coordinate, d the size, d+1+g group g; ``cut`` where, for
+    coordinates and sizes.
+    """
+    d, at = pricing.root.d, np.zeros(len(axis))
+    cuts = (axis != LEAF) & (axis <= d)
+    if len(cut) != cuts.sum():
+        raise Rejected(f"a pricing tree has {len(cut)} numbers for {cuts.sum()} cuts")
+    at[cuts] = cut
+    group = axis - d - 1
+    if not np.isin(group[group >= 0], pricing.groups).all():
+        raise Rejected("a pricing tree decides about a group that is no candidate")
+    kinds = [axis == LEAF, axis < d, axis == d]
+    size = np.floor(np.clip(at, -1.0, pricing.root.n + 1.0)).astype(np.int64)
+    index = np.select(kinds, [0, axis, size], np.searchsorted(pricing.groups, group))
+    kind = np.select(kinds, [LEAF, MEAN, SIZE], GROUP)
+    left = follow(pricing.boxes(psi), pricing.node(), kind, np.zeros_like(index), index, at)
+    worst = int(left.bound.argmin()) if len(left.entry) else -1
+    return (float(left.bound[worst]), int(left.entry[worst])) if worst >= 0 else (psi, -1)
+
+
 def checked_pairs(root: Root, domain: Domain, pairs: Array) -> Array:
     """Pairs of groups that may be treated as apart: each group once, every pair a conflict."""
+    known = root.conflicts if domain.apart is None else np.argwhere(domain.apart)
     if len(np.unique(pairs)) != pairs.size:
         raise Rejected("a group stands twice in the pairs")
-    if domain.apart is not None:
-        good = bool(domain.apart[pairs[:, 0], pairs[:, 1]].all())
-    else:
-        good = {tuple(sorted(p)) for p in pairs.tolist()} <= {tuple(p) for p in root.conflicts.tolist()}
-    if not good:
+    if not {tuple(sorted(pair)) for pair in pairs.tolist()} <= {tuple(pair) for pair in known.tolist()}:
         raise Rejected("two groups are called apart that are not")
     return pairs
 
@@ -56,9 +128,7 @@ def lagrangian(root: Root, domain: Domain, evidence: Evidence, target: float) ->
             cut = evidence.floats(f"cut/{i}", None)
             found, place = price(pricing, axis, cut, float(claims[i]))
             if place >= 0:
-                evidence.notes.append(
-                    f"of pricing tree {i}, leaf {place} is at {found!r}, not at {claims[i]!r}"
-                )
+                evidence.notes.append(f"pricing tree {i}, leaf {place}: {found!r}, not {float(claims[i])!r}")
             psi = min(psi, found)
         prices.append((len(members), psi))
     return combine(root, multipliers, prices)

@@ -50,10 +50,8 @@ class Root:
         centre = np.where((data == data[0]).all(axis=0), data[0], data.mean(axis=0))
         boxed = bool(np.isfinite(s.mean_lower).any() or np.isfinite(s.mean_upper).any())
         free, one = not (boxed or s.prior_precision.any()), len(s.precision) == 1
-        systems = [
-            system(data, centre, s.precision_of(c), s.prior_precision[c], free, one)
-            for c in range(1 if shared else s.K)
-        ]
+        kinds = [(s.precision_of(c), s.prior_precision[c]) for c in range(1 if shared else s.K)]
+        systems = [system(data, centre, *matrices, free, one) for matrices in kinds]
         self.points, self.scatter = self._merge(np.stack([found.points for found in systems]))
         self.d = self.points.shape[2]
         self.prior_weight = np.stack([systems[c].weight for c in self.system])

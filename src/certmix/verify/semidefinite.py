@@ -1,4 +1,4 @@
-"""The steps ``semidefinite`` and ``name``; docs/certificates.md has the table of arrays and the proofs.
+"""The step ``semidefinite``; docs/certificates.md has the table of arrays and the proofs.
 
 The points, pools and candidates of a step are those of the file; it is checked that they allow everything that the
 domain allows. A domain that is narrower than the one that the file's author had does no harm.
@@ -22,30 +22,6 @@ FIELDS = (
     "cut_multiplier", "grain", "N2", "N4", "members", "pairs",
 )  # fmt: skip
 LARGEST = 1e100  # numbers beyond are no multipliers of anything
-
-
-def name(root: Root, domain: Domain, evidence: Evidence, target: float) -> float:
-    """Groups that are pairwise apart and must be in exchangeable components get one of these each.
-
-    Nothing in the domain tells the components of such a set apart, so every clustering in it can be renamed to have
-    the groups where the step puts them.
-    """
-    groups = evidence.integers("groups", None, low=0, high=root.N - 1)
-    names = evidence.integers("components", len(groups), low=0, high=root.K - 1)
-    apart = domain.need_apart(root)
-    for alike in domain.exchangeable(root):
-        here = np.isin(names, alike)
-        chosen, taken = groups[here], names[here]
-        others = ~np.isin(np.arange(root.K), alike)
-        if len(np.unique(taken)) < len(taken):
-            raise Rejected("a step names a component twice")
-        if domain.allowed[np.ix_(chosen, others)].any():
-            raise Rejected("a group that gets the name of a component may be elsewhere")
-        if not (apart[np.ix_(chosen, chosen)] | np.eye(len(chosen), dtype=bool)).all():
-            raise Rejected("groups that get the names of components are not pairwise apart")
-    for group, k in zip(groups.tolist(), names.tolist(), strict=True):
-        domain.put(group, k)
-    return -math.inf
 
 
 @dataclass(frozen=True)
@@ -189,11 +165,8 @@ def _blocks(root: Root, e: Evidence, pools: list[Pool], T: Array) -> list[list[B
     if len(heads) % 3:
         raise Rejected("the blocks of a step are not triples")
     heads = heads.reshape(-1, 3)
-    if (
-        (heads > [len(pools) - 1, root.n, root.n]).any()
-        or (heads[:, 1] < 1).any()
-        or (heads[:, 1] > heads[:, 2]).any()
-    ):
+    _, low, high = heads.T
+    if (heads > [len(pools) - 1, root.n, root.n]).any() or (low < 1).any() or (low > high).any():
         raise Rejected("a block of a step lies outside its pool or has no sizes")
     orders = np.array([len(pools[p].points) for p in heads[:, 0]], dtype=np.int64)
     slope, level, grain = (_numbers(e, field, len(heads)) for field in ("slope", "level", "grain"))

@@ -50,9 +50,8 @@ class Statement:
         self.half_log_det = _floats(entry["half_log_det"], K)
         fixed, prior = entry["fixed_weights"], entry["prior_precision"]
         self.fixed_weights = None if fixed is None else _floats(fixed, K)
-        self.weight_lower, self.weight_upper = (
-            _floats(entry[f"weight_{end}"], K) for end in ("lower", "upper")
-        )
+        self.weight_lower = _floats(entry["weight_lower"], K)
+        self.weight_upper = _floats(entry["weight_upper"], K)
         self.mean_lower = _floats(entry["mean_lower"], K, d, missing=-math.inf)
         self.mean_upper = _floats(entry["mean_upper"], K, d, missing=math.inf)
         self.alpha, self.prior_mean = _floats(entry["alpha"], K), _floats(entry["prior_mean"], K, d)
@@ -65,15 +64,10 @@ class Statement:
         self.implications = _rows(entry["implications"], sample, sample, (-1, K - 1))
         self.labels = _rows(entry["labels"], sample, component)
         self.sizes = _rows(entry["sizes"], (-1, K - 1), (0, None), (0, None))
-        self.counts = [
-            (
-                _whole(k, *component),
-                _whole(low, 0),
-                _whole(high, 0),
-                _rows([[i] for i in _list(some)], sample)[:, 0],
-            )
-            for k, low, high, some in map(_list, _list(entry["counts"]))
-        ]
+        self.counts: list[tuple[int, int, int, np.ndarray]] = []
+        for k, low, high, some in map(_list, _list(entry["counts"])):
+            numbers = _whole(k, *component), _whole(low, 0), _whole(high, 0)
+            self.counts.append((*numbers, _rows([[i] for i in _list(some)], sample)[:, 0]))
 
     def precision_of(self, k: int) -> np.ndarray:
         return self.precision[k if len(self.precision) > 1 else 0]
@@ -192,10 +186,8 @@ def _matrices(value: Any, count: int, d: int) -> np.ndarray:
 
 def too_many_features(d: int) -> str:
     """Why full matrices of so many features are refused."""
-    return (
-        f"its matrices of {d:,} x {d:,} numbers are too large to check; "
-        f"with more than {MOST_FULL:,} features matrices must be diagonal"
-    )
+    large = f"its matrices of {d:,} x {d:,} numbers are too large to check"
+    return f"{large}; with more than {MOST_FULL:,} features matrices must be diagonal"
 
 
 def _rows(value: Any, *limits: tuple[int, int | None]) -> np.ndarray:

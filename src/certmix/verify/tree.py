@@ -14,13 +14,14 @@ from certmix.verify.evidence import Evidence, Rejected, room
 from certmix.verify.root import Root
 from certmix.verify.rounding import Array
 
-ROOT, IN, OUT, AT_MOST, AT_LEAST, FIRST_AT_MOST, ALL_AT_LEAST = range(7)
-SIDES = ((IN, OUT), (AT_MOST, AT_LEAST), (FIRST_AT_MOST, ALL_AT_LEAST))
-OTHER = {one: other for pair in SIDES for one, other in (pair, pair[::-1])}
+ROOT, IN, OUT, AT_MOST, AT_LEAST = range(5)
+OTHER = {IN: OUT, OUT: IN, AT_MOST: AT_LEAST, AT_LEAST: AT_MOST}
 
 Step = Callable[[Root, Domain, Evidence, float], float]
 """``step(root, domain, evidence, target)`` proves a lower bound for everything in the domain that it leaves there; it
 may remove what it has proved to cost the target or more."""
+Kinds = Mapping[str, Step]
+Entries = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -32,41 +33,34 @@ class Walked:
 
 
 def decide(domain: Domain, root: Root, kind: int, args: Sequence[int]) -> Domain:
-    """The domain with one more decision, before conclusions."""
+    """The domain with one more decision, before conclusions.
+
+    Exchangeable components can be renamed: what one of them has, k has; or none of them has it.
+    """
     child = domain.copy()
     first, second = int(args[0]), int(args[1])
     k = second if kind in (IN, OUT) else first
     alike = next(members for members in domain.exchangeable(root) if k in members)
-    if kind in (IN, FIRST_AT_MOST) and k != alike[0]:
-        raise Rejected(f"component {k} is not the first of those exchangeable with it")
     if kind == IN:
         child.put(first, k)
     elif kind == OUT:
         child.allowed[first, alike] = False
-    elif kind in (AT_MOST, FIRST_AT_MOST):
+    elif kind == AT_MOST:
         child.high[k] = min(int(child.high[k]), second)
     else:
-        which = alike if kind == ALL_AT_LEAST else [k]
-        child.low[which] = np.maximum(child.low[which], second + 1)
+        child.low[alike] = np.maximum(child.low[alike], second + 1)
     return child
 
 
-def walk(
-    root: Root,
-    evidence: Evidence,
-    entries: Sequence[Mapping[str, Any]],
-    target: float,
-    kinds: Mapping[str, Step],
-    settle: Step,
-) -> Walked:
+def walk(root: Root, evidence: Evidence, entries: Entries, target: float, kinds: Kinds) -> Walked:
     """Check the whole tree; :class:`Rejected` names the first node that fails.
 
-    ``entries`` are those of the steps, ``kinds`` their functions, ``settle`` is for leaves where everything is decided.
+    ``entries`` are those of the steps, ``kinds`` their functions. Leaves where everything is decided are enumerated.
     """
     parent = evidence.integers("tree/parent", None)
     count = len(parent)
     room(count, 64)  # its list of children, its list of steps
-    kind = evidence.integers("tree/kind", count, low=ROOT, high=ALL_AT_LEAST)
+    kind = evidence.integers("tree/kind", count, low=ROOT, high=AT_LEAST)
     args = evidence.integers("tree/args", count, 3, low=0)
     if count == 0 or parent[0] != -1 or kind[0] != ROOT:
         raise Rejected("the tree does not begin with its root")
@@ -89,7 +83,7 @@ def walk(
         try:
             bound = _node(root, domain, steps[node], target, kinds)
             if not children[node] and bound < target and domain.decided.all():
-                bound = max(bound, settle(root, domain, Evidence({}, {}), target))
+                bound = max(bound, kinds["enumerate"](root, domain, Evidence({}, {}), target))
             if bound >= target:
                 leaves += 1
             elif not children[node]:
@@ -106,7 +100,7 @@ def walk(
     return Walked(visited, leaves)
 
 
-def _steps(entries: Sequence[Mapping[str, Any]], evidence: Evidence, count: int) -> list[list[Evidence]]:
+def _steps(entries: Entries, evidence: Evidence, count: int) -> list[list[Evidence]]:
     """The steps of every node, in order."""
     steps: list[list[Evidence]] = [[] for _ in range(count)]
     for entry in entries:
@@ -117,9 +111,7 @@ def _steps(entries: Sequence[Mapping[str, Any]], evidence: Evidence, count: int)
     return steps
 
 
-def _node(
-    root: Root, domain: Domain, steps: Sequence[Evidence], target: float, kinds: Mapping[str, Step]
-) -> float:
+def _node(root: Root, domain: Domain, steps: list[Evidence], target: float, kinds: Kinds) -> float:
     """Draw conclusions and run a node's steps; the bound that they prove, infinite when nothing is left."""
     bound = -math.inf
     if not domain.propagate(root):
