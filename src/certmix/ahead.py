@@ -28,6 +28,7 @@ PARTS = ("start", "interval", "semidefinite", "pricing", "line", "rest")
 NEEDED = {
     "dual": ("start", "interval", "pricing"),
     "interval": ("start", "interval"),
+    "parts": ("start", "semidefinite"),
     "sdp": ("start", "semidefinite"),
 }
 

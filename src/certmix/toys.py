@@ -81,6 +81,7 @@ def rest() -> None:
     from certmix.solving import solve
 
     solve(_problem(3100, 2, 2, apart=8.0), "hard-em", restarts=2)
+    solve(_problem(60, 2), "parts", part_size=20, node_limit=20, time_limit=20.0)
     for engine, d in (("interval", 2), ("dual", 2), ("dual", 3), ("sdp", 5), ("bnb", 2)):
         for constraints in ([], _tied()):
             problem = _problem(30, d, 2, constraints=constraints)
