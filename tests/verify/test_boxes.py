@@ -21,7 +21,7 @@ from certmix.problem import (
     Packing,
     Problem,
 )
-from certmix.verify.boxes import GROUP, LEAF, MEAN, SIZE, Boxes, Nodes, boxes, roots, split
+from certmix.verify.boxes import GROUP, LEAF, MEAN, SIZE, Boxes, Nodes, _least_mean, boxes, roots, split
 from certmix.verify.check import check
 from certmix.verify.domain import Domain
 from certmix.verify.enumeration import count, enumerate_all
@@ -212,3 +212,26 @@ def test_a_run_without_a_record_is_proved_in_another_way() -> None:
     problem, result = recorded()
     certificate, _ = make(problem, result)
     assert {step["kind"] for step in certificate.document["steps"]} != {"boxes"}
+
+
+def test_a_leaf_in_which_something_is_left_proves_nothing() -> None:
+    """One leaf and no more, for a bound that no single box proves."""
+    root = rooted(Problem(np.random.default_rng(0).normal(size=(12, 2)), 2, variance=1.0))
+    with pytest.raises(Rejected, match="something is left"):
+        boxes(root, Domain.of(root), Evidence({"axis": 0}, leaf()), 1e3)
+
+
+def test_means_are_those_of_any_choice_of_candidates() -> None:
+    """No choice of whole groups, within the limits of the size, has a mean below the least one."""
+    for seed in range(200):
+        rng = np.random.default_rng([seed, 11])
+        x, w = np.sort(rng.normal(size=4)), rng.integers(1, 5, size=4).astype(float)
+        full, total = float(rng.integers(1, 4)), float(rng.normal())
+        few, many = np.sort(rng.integers(0, int(w.sum()) + 1, size=2)).astype(float)
+        shaped = (np.reshape(number, (1, 1, 1)) for number in (full, total))
+        ends = (np.reshape(number, (1, 1)) for number in (few, many))
+        least = _least_mean(x[None, None], w[None, None, None], *shaped, *ends)[0, 0, 0]
+        chosen = (np.arange(16)[:, None] >> np.arange(4)) & 1 == 1
+        size = chosen @ w
+        means = (total + chosen @ (w * x)) / (full + size)
+        assert least <= means[(size >= few) & (size <= many)].min(initial=math.inf) + 1e-12, seed

@@ -93,6 +93,7 @@ def test_two_sides_of_a_size() -> None:
         ([TOP, (0, 7, 0, 0)], [(1, "settled")], "outside"),
         # once a step has told the components apart, "in the first" no longer covers everything
         ([TOP, (0, 1, 1, 0)], [(0, "narrow"), (1, "settled")], "missing and not empty"),
+        ([TOP, (0, 3, 0, 2)], [(0, "narrow"), (1, "settled")], "missing and not empty"),
     ],
 )
 def test_what_does_not_cover_the_root_is_rejected(
