@@ -94,7 +94,7 @@ class Search:
     def hand_out(self, ticket: int) -> State | None:
         """The best open node as the state of a search that has only that; None when none is worth a search."""
         with self._changing:
-            self._prune(self.ledger.cutoff)
+            self._close(self.frontier.prune(self.ledger.cutoff))  # what came back may have reached it
             if len(self.frontier) == 0:
                 return None
             own = State({"nodes": 0}, {"account": np.full(2, math.inf), **self.frontier.hand_out(ticket)})
@@ -176,19 +176,15 @@ class Search:
 
     def _worth(self, cutoff: float) -> Nodes:
         """The nodes to explore next, without those that the cutoff has closed."""
-        self._prune(cutoff)
+        if cutoff < self._pruned:
+            self._close(self.frontier.prune(cutoff))
+            self._pruned = cutoff
         nodes = self._chosen()
         worth = nodes.bound < cutoff
         self._close(nodes.bound[~worth])
         if not worth.any():
             self.frontier.settled()
         return nodes.take(worth)
-
-    def _prune(self, cutoff: float) -> None:
-        """Close the open nodes that the cutoff has reached."""
-        if cutoff < self._pruned:
-            self._close(self.frontier.prune(cutoff))
-            self._pruned = cutoff
 
     def _back(self, nodes: Nodes) -> None:
         """Nodes that were not explored go back; their bounds stay in the account."""

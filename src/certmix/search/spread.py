@@ -81,10 +81,11 @@ class Spread:
     def __init__(self, search: Search, engine: str, cluster: Cluster) -> None:
         self.search, self.engine, self.cluster = search, engine, cluster
         self.ledger, self.options = search.ledger, search.options
+        self._idle = False  # a worker found nothing to do in a node: nobody would ever settle it
 
     def finish(self) -> Termination:
         """Search to the end."""
-        while True:
+        while not self._idle:
             enough = ENOUGH * self.cluster.count
             reason = self.search.run(pause=lambda: len(self.search.frontier) >= enough)  # noqa: B023
             if reason is not None:
@@ -96,12 +97,14 @@ class Spread:
                     self._take_in(number, answer)
             finally:
                 self.search.take_back()
+        return self.search.finish()
 
     def task(self, number: int) -> NodesTask | None:
         """The next node to explore; None when none is open."""
-        node, found = self.search.hand_out(number), self.ledger.incumbent
+        node = None if self._idle else self.search.hand_out(number)
         if node is None:
             return None
+        found = self.ledger.incumbent
         return NodesTask(
             self.engine,
             node,
@@ -116,6 +119,7 @@ class Spread:
             self.ledger.offer(answer.labels, "tree")
         self.search.take_in(number, answer.nodes)
         self.ledger.nodes += answer.explored
+        self._idle = self._idle or (answer.explored == 0 and self.ledger.stop.left > 0.0)
 
     def _over(self) -> bool:
         self.ledger.open_nodes = len(self.search.frontier) + len(self.search.frontier.handed_out)
