@@ -62,6 +62,23 @@ def test_no_bound_is_above_the_optimum(seed: int) -> None:
         assert ledger.upper == pytest.approx(truth.optimum, rel=1e-6)
 
 
+def test_what_others_closed_stays_in_the_account() -> None:
+    """A node that another process has closed at 3 leaves a bound of 3, whatever is open here."""
+    problem = overlapping(8, 2, 0)
+    ledger = Ledger(problem, Tolerances(1e-7, 0.0))
+    search = interval_search(reduce(problem), Threads(1), ledger, Options(), State())
+    while search.frontier.bound < 3.0:
+        search.step()
+    for ticket in range(len(search.frontier)):
+        node = search.hand_out(ticket)
+        assert node is not None
+        arrays = {name: a[:0] for name, a in node.of("search").arrays.items()}
+        own = State({"nodes": 1}, {**arrays, "account": np.array([3.0, math.inf])})
+        search.take_in(ticket, State.joined(search=own, bound=node.of("bound")))
+    assert len(search.frontier) == 0
+    assert search.proved == 3.0
+
+
 def test_dask_workers_explore_nodes() -> None:
     pytest.importorskip("distributed")
     problem = overlapping(30, 6, 1)
