@@ -6,7 +6,7 @@ from mutant_table import Mutant
 
 EXHAUSTIVE = ("tests/verify/test_enumeration.py",)
 LAGRANGIAN = ("tests/verify/test_lagrangian.py",)
-PRICES = ("tests/verify/test_pricing.py",)
+PRICES = ("tests/verify/test_lagrangian_pricing.py",)
 SEMIDEFINITE = ("tests/verify/test_semidefinite.py",)
 ROOT = ("tests/verify/test_root.py",)
 TREE = ("tests/verify/test_tree.py",)

@@ -69,7 +69,7 @@ def searched(
     options = Options(
         gap=result.tolerances.relative,
         absolute_gap=max(result.tolerances.absolute, open_gap),
-        time_limit=seconds,
+        time_limit=max(0.0, seconds),
         threads=threads,
         certificate=True,
     )
