@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from certmix.kernels.cuts import cut_matrix, sweep_cuts, violated
+from certmix.kernels.cuts import sweep_cuts, violated
 from certmix.kernels.profiles import profile
 from certmix.kernels.reduced_costs import find_apart, quick_no, together
 from certmix.kernels.semidefinite import (
@@ -20,6 +20,7 @@ from certmix.kernels.semidefinite import (
     split_multipliers,
     update_sizes,
 )
+from certmix.search.bounds.semidefinite.cuts import Cuts
 
 SEEDS = range(8)
 
@@ -177,8 +178,7 @@ def swept(b: Block, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("b", blocks())
 def test_cut_matrix_and_sweep(b: Block) -> None:
     """Matrices of the cuts added up, and one pass of coordinate ascent on their multipliers."""
-    force, size = np.empty((2, b.n, b.n))
-    cut_matrix(b.ends, b.signs, b.multiplier, b.r, force, size)
+    force, size = Cuts(b.ends, b.signs, b.multiplier, np.zeros((0, 0))).exact(b.r)
     np.testing.assert_allclose(force, b.cuts, rtol=1e-12, atol=1e-14)
     absolute = sum((m * np.abs(b.cut(c)) for c, m in enumerate(b.multiplier)), start=np.zeros((b.n, b.n)))
     np.testing.assert_allclose(size, absolute, rtol=1e-12, atol=1e-14)
@@ -245,8 +245,8 @@ def test_points_that_are_projected(b: Block) -> None:
 @pytest.mark.parametrize("sigma", [0.1, 30.0])
 def test_split_multipliers(b: Block, sigma: float) -> None:
     """N is nonnegative but for pairs apart, in whole grains; S + N is cost, rows and cuts; the size covers all."""
-    force, size, slack, reduced = np.empty((4, b.n, b.n))
-    cut_matrix(b.ends, b.signs, b.multiplier, b.r, force, size)
+    slack, reduced = np.empty((2, b.n, b.n))
+    force, size = Cuts(b.ends, b.signs, b.multiplier, np.zeros((0, 0))).exact(b.r)
     grain = 2.0**-4
     squared, largest = split_multipliers(
         b.u,
