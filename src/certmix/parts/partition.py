@@ -107,7 +107,11 @@ def _posterior(instance: Instance, point: Point) -> np.ndarray:
         costs = merged
     costs[~instance.allowed] = np.inf
     label = instance.contract(point.labels)
-    costs -= costs[np.arange(len(costs)), label][:, None]
+    rows = np.arange(len(costs))
+    own = costs[rows, label]
+    nowhere = ~np.isfinite(own)  # a weight of zero: such a group is in its own component and no other
+    costs[nowhere], costs[rows[nowhere], label[nowhere]] = np.inf, 0.0
+    costs -= np.where(nowhere, 0.0, own)[:, None]
     found = np.exp(-np.clip(costs, -50.0, np.inf))
     found /= found.sum(axis=1, keepdims=True)
     found[found < LEAST_POSTERIOR] = 0.0

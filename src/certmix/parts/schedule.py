@@ -61,17 +61,22 @@ def next_jobs(
 def _wanted(account: Account, upper: float, tolerances: Tolerances) -> dict[Part, float]:
     """The parts that have to be worked on, and the gap that is asked of each."""
     parts = account.parts
-    fresh = {part: max(COARSE * max(1.0, abs(part.value)), 0.0) for part in parts if part.tries == 0}
-    if not math.isfinite(upper):
-        return fresh
+    fresh = {part: COARSE * max(1.0, _size(part)) for part in parts if part.tries == 0}
     partition, inner = account.gaps(upper)
+    if not math.isfinite(partition):  # of the whole, or of some part, no clustering is known
+        return fresh or {part: _size(part) / FINER for part in parts if math.isinf(part.inner)}
     room = tolerances.allowed(upper) - partition
-    total = math.fsum(abs(part.share) for part in parts) or 1.0
+    total = math.fsum(map(_size, parts)) or 1.0
     if fresh:
-        return {part: max(gap, HOPE * room * abs(part.share) / total) for part, gap in fresh.items()}
+        return {part: max(gap, HOPE * room * _size(part) / total) for part, gap in fresh.items()}
     if room > 0.0:  # the parts alone can close the gap
-        wanted = {part: 0.9 * room * abs(part.share) / total for part in parts}
+        wanted = {part: 0.9 * room * _size(part) / total for part in parts}
         return {part: gap for part, gap in wanted.items() if part.inner > 1.01 * gap}
     if inner < partition:
         return {}
-    return {part: part.inner / FINER for part in parts if part.inner > inner / len(parts)}
+    return {part: min(part.inner, _size(part)) / FINER for part in parts if part.inner > inner / len(parts)}
+
+
+def _size(part: Part) -> float:
+    """How large the objective of a part is, as far as anything is known of it."""
+    return next((abs(x) for x in (part.share, part.value, part.bound) if math.isfinite(x)), 1.0)

@@ -1,0 +1,26 @@
+"""What is asked of a part is a number, whatever is known of it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from certmix.options import Options
+from certmix.parts.account import Account, Part
+from certmix.parts.schedule import next_jobs
+from certmix.status import Tolerances
+
+
+@pytest.mark.parametrize("share", [math.inf, 0.0, -7.0])
+@pytest.mark.parametrize("bound", [-math.inf, -8.0])
+@pytest.mark.parametrize("upper", [math.inf, 5.0, -20.0])
+@pytest.mark.parametrize("tries", [0, 2])
+def test_gaps_are_numbers(share: float, bound: float, upper: float, tries: int) -> None:
+    """No clustering is known of some parts, or no bound: the gap that is asked of them is one that a run can have."""
+    rows = np.arange(3)
+    parts = [Part(rows, rows, share, bound, share, tries), Part(rows, rows, 3.0, 1.0, 3.0, tries)]
+    for job in next_jobs(Account(parts), upper, Tolerances(1e-3, 0.0), Options(), 1.0, 10, 2):
+        assert math.isfinite(job.gap)
+        assert job.gap >= 0.0
