@@ -14,7 +14,7 @@ HOPE = 0.8  # share of what the partition leaves of the gap that parts take at f
 FINER = 8.0  # by so much gaps become smaller where the inside of the parts is what is left
 FIRST_NODES = 200  # of a part when it is first tried
 MORE_NODES = 8  # times as many when it is tried again
-PATIENCE = 4.0  # a part may take so many times its share of the time that is left
+PATIENCE = 1.0  # a part may take so many times its share of the time that is left: all of them get their turn
 
 
 @dataclass(frozen=True)
