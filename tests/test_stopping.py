@@ -124,9 +124,14 @@ def test_an_interruption_is_heard_while_a_kernel_works(name: str) -> None:
         time.sleep(0.3)
         os.kill(os.getpid(), getattr(signal, name))
 
+    # Jobs in the background of a shell begin with this signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=interrupt, daemon=True).start()
     start = time.perf_counter()
-    bound, best, nodes, complete = attend(lambda: priced(10**9), stop)
+    try:
+        bound, best, nodes, complete = attend(lambda: priced(10**9), stop)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert time.perf_counter() - start < 5.0
     assert stop.reason is Termination.INTERRUPTED
     assert not complete
