@@ -351,7 +351,7 @@ MUTANTS = (
         "lost tasks forgotten",
         "A node whose task was lost is never explored.",
         "search/frontier.py",
-        "self._put(self._taken.pop(ticket))",
+        "self.add(self._taken.pop(ticket))",
         "self._taken.pop(ticket)",
         SPREAD,
         compiled=True,

@@ -45,7 +45,7 @@ class Frontier:
         self._count = self._born = 0
         self._loose = 0  # bytes of what object fields hold
         self._taken: dict[int, Nodes] = {}
-        self._put(stored)
+        self.add(stored)
 
     def __len__(self) -> int:
         return self._count
@@ -73,9 +73,10 @@ class Frontier:
 
     def push(self, nodes: Nodes) -> None:
         if len(nodes):
-            self._put(nodes if self._packing is None else self._packing.packed(nodes))
+            self.add(nodes if self._packing is None else self._packing.packed(nodes))
 
-    def _put(self, stored: Nodes) -> None:
+    def add(self, stored: Nodes) -> None:
+        """Nodes as they are stored."""
         first, last = self._count, self._count + len(stored)
         self._reserve(last)
         for name, array in stored.fields.items():
@@ -122,7 +123,7 @@ class Frontier:
 
     def take_back(self, ticket: int) -> None:
         """What another process had is open as it was."""
-        self._put(self._taken.pop(ticket))
+        self.add(self._taken.pop(ticket))
 
     def prune(self, cutoff: float) -> np.ndarray:
         """Drop every node whose bound reaches the cutoff; returns their bounds."""
@@ -148,10 +149,6 @@ class Frontier:
         """These nodes, as they are stored, instead of those that are here."""
         self._take(np.arange(self._count))
         self.add(stored)
-
-    def add(self, stored: Nodes) -> None:
-        """Nodes that are packed already."""
-        self._put(stored)
 
     def _rows(self, rows: np.ndarray) -> Nodes:
         return Nodes({name: store[rows] for name, store in self._store.items() if name != "age"})
