@@ -84,6 +84,10 @@ class Options:
     absolute_gap: Annotated[
         float, Option("Absolute gap, in nats, that is good enough.", unit="nats", metavar="G")
     ] = 0.0
+    target: Annotated[
+        float | None,
+        Option("Stop as soon as the lower bound reaches this, whatever the gap is then.", python_only=True),
+    ] = None
     time_limit: Annotated[
         float | None,
         Option(
@@ -260,7 +264,7 @@ class Options:
     ] = None
 
     def __post_init__(self) -> None:
-        Tolerances(self.gap, self.absolute_gap)
+        self.tolerances  # noqa: B018  (checks itself)
         memory.parsed(self.memory_limit)
         if not (isinstance(self.verify, bool) or self.verify == "auto"):
             raise InputError(f"verify must be True, False or 'auto', not {self.verify!r}")
@@ -270,7 +274,7 @@ class Options:
 
     @property
     def tolerances(self) -> Tolerances:
-        return Tolerances(self.gap, self.absolute_gap)
+        return Tolerances(self.gap, self.absolute_gap, math.inf if self.target is None else self.target)
 
     @property
     def n_threads(self) -> int:

@@ -123,6 +123,11 @@ class Result:
         return Tolerances.gap_relative(self.objective, self.lower_bound)
 
     @property
+    def closed(self) -> bool:
+        """Whether the bound is as good as was asked for: the gap is closed, or the target reached."""
+        return self.tolerances.closed(self.objective, self.lower_bound)
+
+    @property
     def n_components(self) -> int:
         return len(self.component_names)
 
@@ -173,7 +178,7 @@ class Result:
             return replace(self, certificate_level="verified", verdict=verdict) if same else self
         bound = min(verdict.bound, self.objective)
         slack = 1e-9 * max(1.0, abs(self.lower_bound))
-        enough = self.status is Status.OPTIMAL or bound >= self.lower_bound - slack
+        enough = self.tolerances.closed(self.objective, bound) or bound >= self.lower_bound - slack
         same = np.array_equal(self.certificate.arrays["incumbent/labels"], np.asarray(self.labels))
         status = decide(self.objective, bound, self.tolerances)
         # Where the verified bound settles what the search had left open, so much the better.
@@ -283,9 +288,15 @@ def build_result(
         posterior, runner_up = _posterior(problem, point.labels, point.means, point.weights)
         posterior[fixed], runner_up[fixed] = 1.0, -1
     lower = ledger.bound
+    status = decide(ledger.upper, lower, ledger.tolerances, infeasible=infeasible)
+    tolerances = ledger.tolerances
+    if status is Status.OPTIMAL:
+        tolerances = replace(tolerances, target=math.inf)  # its proof has to show the gap
+    elif termination is Termination.GAP:
+        termination = Termination.TARGET
     columns = problem.samples.columns or tuple(f"x{j}" for j in range(problem.n_features))
     return Result(
-        status=decide(ledger.upper, lower, ledger.tolerances, infeasible=infeasible),
+        status=status,
         termination=termination,
         engine=engine,
         objective=ledger.upper,
@@ -303,7 +314,7 @@ def build_result(
         nodes=ledger.nodes,
         seconds=ledger.elapsed,
         resumes=ledger.resumes,
-        tolerances=ledger.tolerances,
+        tolerances=tolerances,
         certificate_level=certificate_level if math.isfinite(lower) or infeasible else "none",
         message=message,
         source=ledger.source,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from certmix.errors import InputError
@@ -26,6 +26,8 @@ class Termination(StrEnum):
     """Why the run stopped."""
 
     GAP = "gap reached"
+    TARGET = "target reached"
+    """The lower bound reached what it was to reach; the gap is not closed."""
     TIME = "time limit"
     NODES = "node limit"
     MEMORY = "memory limit"
@@ -49,16 +51,22 @@ class Tolerances:
         Relative gap ``(UB - LB) / max(1, |UB|)`` that is good enough.
     absolute : float
         Absolute gap in nats that is good enough. Either one suffices.
+    target : float
+        A lower bound that is good enough, whatever the gap is then; infinite when there is none. It ends a run, and
+        makes nothing optimal.
     """
 
     relative: float = 1e-6
     absolute: float = 0.0
+    target: float = math.inf
 
     def __post_init__(self) -> None:
         for name in ("relative", "absolute"):
             value = getattr(self, name)
             if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < math.inf:
                 raise InputError(f"the {name} gap must be a number >= 0, not {value!r}")
+        if math.isnan(self.target):
+            raise InputError("the target must be a number")
 
     @staticmethod
     def gap_absolute(upper: float, lower: float) -> float:
@@ -75,7 +83,9 @@ class Tolerances:
 
     def allowed(self, upper: float) -> float:
         """The absolute gap that is good enough for this incumbent."""
-        return max(self.absolute, self.relative * max(1.0, abs(upper))) if math.isfinite(upper) else 0.0
+        if not math.isfinite(upper):
+            return 0.0
+        return max(self.absolute, self.relative * max(1.0, abs(upper)), upper - self.target)
 
     def cutoff(self, upper: float) -> float:
         """A node whose bound reaches this needs no further work.
@@ -94,12 +104,13 @@ class Tolerances:
         return upper if narrow else self.cutoff(upper)
 
     def closed(self, upper: float, lower: float) -> bool:
-        """Is the gap within the tolerances?"""
+        """Is the gap within the tolerances, or the target reached?"""
         return self.gap_absolute(upper, lower) <= self.allowed(upper)
 
 
 def decide(upper: float, lower: float, tolerances: Tolerances, *, infeasible: bool = False) -> Status:
     """The only place where a run is called optimal: by comparing numbers."""
     if math.isfinite(upper):
-        return Status.OPTIMAL if tolerances.closed(upper, lower) else Status.FEASIBLE
+        gap = replace(tolerances, target=math.inf)
+        return Status.OPTIMAL if gap.closed(upper, lower) else Status.FEASIBLE
     return Status.INFEASIBLE if infeasible else Status.UNKNOWN

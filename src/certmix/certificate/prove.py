@@ -169,7 +169,7 @@ def _recomputed(problem: Problem, result: Result, kinds: list[str]) -> Made:
 def _accepted(problem: Problem, result: Result, draft: Draft) -> Made:
     """A proof that may reach the run's own bound; rounding may keep it below, then what the status needs will do."""
     targets = [_lowered(result.lower_bound)]
-    if result.status is Status.OPTIMAL:
+    if result.closed:
         least = result.tolerances.cutoff(result.objective)
         targets = [max(targets[0], least), least]
     for target in targets:
@@ -250,7 +250,7 @@ def _settled_at_root(dual: DualBound | None, result: Result) -> bool:
 
 def _target(result: Result) -> tuple[float, float]:
     """What the leaves are proved against, and how far above it the multipliers aim."""
-    if result.status is Status.OPTIMAL:
+    if result.closed:
         target = min(result.lower_bound, result.tolerances.cutoff(result.objective))
         return target, 0.6 * (result.objective - target)
     target = _lowered(result.lower_bound)

@@ -22,7 +22,6 @@ from certmix.presolve.instance import reduce
 from certmix.problem import Problem, interchangeable
 from certmix.result import Result
 from certmix.search.bounds.semidefinite.record import Recorder, Step
-from certmix.status import Status
 from certmix.verify.check import Verdict, check
 from certmix.verify.semidefinite import FIELDS
 from certmix.verify.tree import AT_LEAST, AT_MOST, IN, OUT
@@ -65,10 +64,10 @@ def searched(
     reason = why_not(candidate, problem)
     if reason is not None:
         raise Unproved(f"the semidefinite search cannot take the problem: {reason}")
-    open_gap = 0.0 if result.status is Status.OPTIMAL else result.objective - result.lower_bound
+    open_gap = 0.0 if result.closed else result.objective - result.lower_bound
     options = Options(
         gap=result.tolerances.relative,
-        absolute_gap=max(result.tolerances.absolute, open_gap),
+        absolute_gap=max(result.tolerances.allowed(result.objective), open_gap),
         time_limit=max(0.0, seconds),
         threads=threads,
         certificate=True,
@@ -90,7 +89,7 @@ def target_of(result: Result) -> float:
     """
     bound = result.lower_bound
     target = bound - 1e-9 * max(1.0, abs(bound), abs(result.objective))
-    if result.status is Status.OPTIMAL:
+    if result.closed:
         least = result.objective - (1.0 - 1e-6) * result.tolerances.allowed(result.objective)
         target = min(bound, max(target, least))
     return float(target)
