@@ -25,6 +25,7 @@ WHITENING = ("tests/nasty/test_exact_whitening.py",)
 ROUNDING = ("tests/nasty/test_exact_optimum.py",)
 RESUME = ("tests/search/test_loop_resumed.py",)
 REFUSED = ("tests/test_resuming_refused.py",)
+EMPTY = ("tests/search/bounds/test_dual.py",)
 RESTRICTION = ("tests/problem/test_restriction.py",)
 ROTATION = ("tests/presolve/test_rotation.py",)
 
@@ -927,6 +928,23 @@ MUTANTS = (
         'low = np.searchsorted(shares, lower, side="left")',
         'low = np.searchsorted(shares, lower - 1e-9, side="left")',
         BOUNDS,
+    ),
+    # -- empty components in the dual's root -------------------------------------------------------------------
+    Mutant(
+        "dual: empty components not priced",
+        "The bound of a root in which components may be empty looks at sets that are not empty only.",
+        "search/bounds/dual.py",
+        'math.inf if nodes["a"][i, ks[0]] > 0 else float(arrays.entropy[ks[0], 0]),',
+        "math.inf,",
+        EMPTY,
+    ),
+    Mutant(
+        "dual: one root where components may be empty",
+        "The root of the multipliers leaves out what has an empty component.",
+        "search/bounds/dual.py",
+        'limits = {"a": low,',
+        'limits = {"a": np.maximum(low, 1),',
+        EMPTY,
     ),
     # -- parts of the samples ----------------------------------------------------------------------------------
     Mutant(

@@ -116,3 +116,17 @@ def test_a_spool_gives_back_what_it_got() -> None:
             arrays[name]
     with pytest.raises(certmix.errors.InputError, match="not kept"):
         arrays["parts/0/a"]
+
+
+def test_a_part_that_stays_open_is_proved_as_far_as_it_came() -> None:
+    """Its bound is proved but for a small share of its gap, though the search hit a limit."""
+    rng = np.random.default_rng(94)
+    data = rng.normal(size=(150, 3)) + 1.2 * rng.integers(3, size=(150, 1))
+    samples = np.arange(0, 150, 2)
+    part = Restriction(Problem(data, 3, variance=1.0)).part(samples)
+    answer = PartTask(part, None, 1e-6, node_limit=20, samples=samples, keep=True)()
+    assert answer.why == "node limit"
+    assert answer.bound < answer.value - 1e-6
+    assert answer.proof is not None
+    assert answer.proof.verified
+    assert answer.bound - 0.06 * (answer.value - answer.bound) <= answer.proof.bound <= answer.bound

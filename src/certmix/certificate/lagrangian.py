@@ -87,7 +87,7 @@ class LagrangianProver:
         if node == 0:
             self.root_decided = int(domain.decided.sum())
         maybe_empty = np.flatnonzero((domain.low == 0) & (domain.high > 0))
-        if len(maybe_empty):
+        if len(maybe_empty) and node > 0:
             return Split(tree.AT_MOST, int(maybe_empty[0]), 0, multipliers)
         sets = [m for m in domain.exchangeable(self.root) if domain.high[m[0]] > 0]
         ascent = self._ascent(node, domain, multipliers, sets)
@@ -96,6 +96,8 @@ class LagrangianProver:
             if found is not None:
                 draft.step(node, "lagrangian", found)
                 return None
+        if len(maybe_empty):
+            return Split(tree.AT_MOST, int(maybe_empty[0]), 0, ascent.best_t)
         return Split(tree.IN, *self._branch(ascent, domain, sets), ascent.best_t)
 
     def _shift(self, domain: Domain) -> float:
@@ -107,7 +109,7 @@ class LagrangianProver:
         """Multipliers for a domain."""
         aim = self.target + self.ahead - self._shift(domain)
         dual = self.dual
-        if node == 0 and dual.only_root:
+        if node == 0:
             dual.advance_root(self.target + self.ahead, 0.0)
             if dual.root_ascent is not None:
                 return self._climb(dual.root_ascent, aim, dual.node_limit(True))
@@ -150,7 +152,8 @@ class LagrangianProver:
         lo, hi = (end[0] for end in sets.boxes().box())
         sizes = float(sets.root.size_lower[0]), float(sets.root.size_upper[0])
         names = tuple(int(m) for m in members)
-        return PricingClass(k, len(members), names, status, *sizes, lo, hi)
+        empty = float(root.entropy[k, 0]) if domain.low[k] == 0 else math.inf
+        return PricingClass(k, len(members), names, status, *sizes, lo, hi, empty)
 
     def _trees(
         self, ascent: Lagrangian, domain: Domain, sets: list[np.ndarray]

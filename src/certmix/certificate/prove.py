@@ -38,6 +38,7 @@ FEW_GROUPS = 200  # with conflicts and so few groups it is tried first
 FIRST_SHARE = 0.85  # of the time, for what is tried first
 QUICK = 0.5  # seconds: a check that takes no longer needs no alternative
 BOXES_SHARE = 0.3  # ... nor one that takes this share of the run
+ENOUGH_AHEAD = 0.09  # share of how far a proof would like to be ahead that will do
 CHECK_SHARE = 0.3  # of the time: a proof that would take longer to check is handed out unchecked
 
 Made = tuple[Certificate, Verdict | None]
@@ -244,8 +245,7 @@ def _anew(
 
 def _settled_at_root(dual: DualBound | None, result: Result) -> bool:
     """Whether the run's own multipliers were good enough without branching."""
-    ascent = None if dual is None else dual.root_ascent
-    return ascent is not None and bool(ascent.best >= _target(result)[0])
+    return dual is not None and bool(dual.root_bound >= _target(result)[0])
 
 
 def _target(result: Result) -> tuple[float, float]:
@@ -277,6 +277,8 @@ def _lagrangian(
     allowed = max(result.tolerances.allowed(result.objective), 1e-9)
     assert result.labels is not None
     dual = dual or DualBound(instance, result.labels, allowed=allowed, should_stop=late)
+    if ENOUGH_AHEAD * ahead < dual.root_bound - target < ahead and result.status is not Status.OPTIMAL:
+        ahead = dual.root_bound - target  # no further ascent is needed
     draft = Draft()
     with Threads(threads) as pool:
         dual.resume(late, pool)  # those of the run are gone

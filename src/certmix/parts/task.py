@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import threading
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,13 +19,22 @@ from certmix.errors import InfeasibleError
 from certmix.ledger import Ledger, Observer
 from certmix.options import Options
 from certmix.problem import Problem
-from certmix.result import build_result
+from certmix.result import Result, build_result
 from certmix.search.record import RunRecord
 from certmix.status import Termination, Tolerances
-from certmix.stopping import Abandoned, Stop, attend
+from certmix.stopping import Abandoned, Stop, attend, under
 
 LEAST_BUDGET = 1.0  # seconds that a proof may take however short the search was
 PROOF_SHARE = 0.5  # ... and of the seconds of the search
+RESERVED = 0.25  # share of the time limit that is kept for the proof
+CUT_SHORT = (
+    ArithmeticError,
+    LookupError,
+    MemoryError,
+    RuntimeError,
+    ValueError,
+)  # what half a kernel may lead to
+GIVEN = 0.05  # share of an open gap that a proof may lose: with some slack it is much smaller
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,7 @@ class PartTask:
     part : a problem of :class:`certmix.problem.restriction.Restriction`
     labels : a clustering to start from, if any
     gap : in nats, good enough
+    seconds : for everything
     samples : of the whole problem, which these are; a proof is made if they are given
     keep : whether the proof is wanted, or only that it has been checked
     """
@@ -108,7 +120,9 @@ def solve_part(
     stop : a flag by which whoever started this can end it; what was proved until then counts
     """
     stop = stop or Stop()
-    stop.end = min(stop.end, Stop(seconds).end)
+    end = min(stop.end, Stop(seconds).end)
+    seconds *= 1.0 if samples is None else 1.0 - RESERVED
+    stop.end = min(end, Stop(seconds).end)
     ledger = Ledger(part, Tolerances(0.0, gap), observers, stop)
     options = Options(
         gap=0.0,
@@ -143,7 +157,8 @@ def solve_part(
     found = ledger.incumbent
     proof = None
     if samples is not None and _provable(ledger):
-        proof = _proved(samples, part, ledger, runner.name, why, keep)
+        result = build_result(part, ledger, engine=runner.name, termination=why, certificate_level="computed")
+        proof = _proved(samples, result, ledger, keep, end)
     return PartAnswer(
         ledger.bound,
         ledger.upper,
@@ -157,31 +172,50 @@ def solve_part(
 
 
 def _provable(ledger: Ledger) -> bool:
-    """Whether a proof is worth its time: of a gap that was reached, or from a record that only has to be replayed."""
-    replayed = ledger.record is not None and not isinstance(ledger.record, RunRecord)
+    """Whether a proof is wanted, there is something to prove, and nobody is still at work on the record."""
     wanted = ledger.stop.reason is not Termination.INTERRUPTED and not ledger.sealed
-    return (
-        wanted and math.isfinite(ledger.upper) and math.isfinite(ledger.bound) and (ledger.closed or replayed)
-    )
+    return wanted and math.isfinite(ledger.upper) and math.isfinite(ledger.bound)
 
 
-def _proved(
-    samples: np.ndarray, part: Problem, ledger: Ledger, name: str, why: Termination, keep: bool
-) -> PartProof | None:
-    result = build_result(part, ledger, engine=name, termination=why, certificate_level="computed")
-    limit = max(LEAST_BUDGET, PROOF_SHARE * ledger.seconds)
-    try:
-        return prove_part(
-            samples,
-            part,
-            result,
-            ledger.record,
-            keep=keep,
-            time_limit=limit,
-            should_stop=lambda: ledger.stop.raised,
-        )
-    except Unproved:
-        return None
+def _proved(samples: np.ndarray, result: Result, ledger: Ledger, keep: bool, end: float) -> PartProof | None:
+    """A proof of the bound; or of what the root proved, where the tree is too large to be proved again."""
+    budget, stop = max(LEAST_BUDGET, PROOF_SHARE * ledger.seconds), ledger.stop
+    for bound in _targets(result, ledger):
+        seconds = min(budget, end - time.perf_counter())
+        if seconds <= 0.0 or stop.reason is Termination.INTERRUPTED:
+            break
+        stop.lower(seconds)
+        alarm = threading.Timer(min(seconds, threading.TIMEOUT_MAX), stop.hoist, [Termination.TIME])
+        alarm.daemon = True
+        alarm.start()
+        try:
+            with under(stop):
+                return prove_part(
+                    samples,
+                    ledger.problem,
+                    replace(result, lower_bound=bound),
+                    ledger.record,
+                    keep=keep,
+                    time_limit=seconds,
+                    should_stop=lambda: stop.raised,
+                )
+        except (Unproved, *CUT_SHORT):
+            continue
+        finally:
+            alarm.cancel()
+    return None
+
+
+def _targets(result: Result, ledger: Ledger) -> list[float]:
+    """What is worth proving, the best first."""
+    if ledger.closed:
+        return [result.lower_bound]
+    replayed = not isinstance(ledger.record, RunRecord)  # such a record proves what it has proved
+    given = 0.0 if replayed else GIVEN * (result.objective - result.lower_bound)
+    targets = [result.lower_bound - given]
+    if not replayed and ledger.record.root < targets[0]:
+        targets.append(ledger.record.root - given)
+    return [target for target in targets if math.isfinite(target)]
 
 
 def _engine_for(part: Problem, options: Options) -> Engine:

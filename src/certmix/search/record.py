@@ -6,6 +6,7 @@ again.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -111,3 +112,8 @@ class RunRecord:
 
     boxes: Search | None = None
     dual: DualBound | None = None
+
+    @property
+    def root(self) -> float:
+        """The bound that the multipliers of the root prove."""
+        return -math.inf if self.dual is None else self.dual.root_bound

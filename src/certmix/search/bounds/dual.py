@@ -73,7 +73,7 @@ class DualBound:
         self.resolution = max(0.02 * allowed / instance.n_components, 1e-9)
         self.should_stop = should_stop
         self.on_root_bound = on_root_bound
-        # With several roots (one for each choice of empty components) none of them speaks for the whole problem.
+        # With several roots (one for each choice of empty components) none of them is the whole problem.
         self.only_root = len(self.interval.root()) == 1
         self.work = 0  # (pricing node, group, coordinate) triples looked at so far
         self._counting = Lock()
@@ -89,8 +89,18 @@ class DualBound:
         self.pricing_nodes = int(min(max(200, PRICING_WORK / work), MOST_PRICING_NODES))
 
     def root(self) -> Nodes:
-        nodes = self.interval.root()
-        return Nodes({**nodes.fields, "multipliers": np.repeat(self.first[None], len(nodes), axis=0)})
+        nodes, ascent = self.interval.root(), self.root_ascent
+        first = self.first if ascent is None else ascent.best_t
+        return Nodes({**nodes.fields, "multipliers": np.repeat(first[None], len(nodes), axis=0)})
+
+    def _whole(self) -> Nodes:
+        """All roots as one node, in which components may be empty: multipliers can bound that, boxes cannot."""
+        fields = self.root().take(np.zeros(1, dtype=np.int64)).fields
+        n, low = self.instance.n_samples, self.instance.size_lower
+        bits = np.int64(1) << np.arange(self.instance.n_components, dtype=np.int64)
+        mask = (self.instance.allowed * bits).sum(axis=1)
+        limits = {"a": low, "b": np.minimum(self.instance.size_upper, n), "mask": mask}
+        return Nodes({**fields, **{name: x.astype(fields[name].dtype)[None] for name, x in limits.items()}})
 
     def state(self) -> State:
         """The best multipliers of the root: a start for the root of a later run, which proves their bound anew."""
@@ -203,12 +213,16 @@ class DualBound:
         if self.root_ascent is not None:
             self.root_ascent.should_stop, self.root_ascent.threads = should_stop, threads
 
+    @property
+    def root_bound(self) -> float:
+        """What the multipliers of the root have proved."""
+        ascent = self.root_ascent
+        return -math.inf if ascent is None else ascent.best + self._shift(self._whole(), 0)
+
     def advance_root(self, cutoff: float, work: float) -> bool:
         """Work on the root's multipliers for a while; True when nothing more is to be had from them."""
-        if not self.only_root:
-            return True
         if self.root_ascent is None:
-            explored = self._root_explored(self.root())
+            explored = self._root_explored(self._whole())
             if not explored.open[0]:
                 return True
             self.root_ascent = self._ascent(explored.nodes, 0, cutoff, at_root=True)
@@ -255,7 +269,7 @@ class DualBound:
         """Clusterings that the root's master suggests."""
         if self.root_ascent is None:
             return []
-        nodes = self._root_explored(self.root()).nodes
+        nodes = self._root_explored(self._whole()).nodes
         labels = [self._labels(sets, nodes, 0) for sets in self.root_ascent.partitions]
         return [x for x in labels if x is not None]
 
@@ -295,9 +309,10 @@ class DualBound:
                 len(ks),
                 tuple(ks),
                 status[ks[0]],
-                float(nodes["a"][i, ks[0]]),
+                max(1.0, float(nodes["a"][i, ks[0]])),
                 self._largest(nodes, i, ks[0]),
                 *hulls[ks[0]],
+                math.inf if nodes["a"][i, ks[0]] > 0 else float(arrays.entropy[ks[0], 0]),
             )
             for ks in found.values()
         ]

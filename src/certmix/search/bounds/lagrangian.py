@@ -104,7 +104,7 @@ class Lagrangian:
         nodes = 0
         for i in range(len(self.classes)):
             mine = [a for (j, _), a in zip(tasks, answers, strict=True) if j == i and a is not None]
-            bounds[i] = min(a.bound for a in mine)
+            bounds[i] = min(self.classes[i].empty, *(a.bound for a in mine))
             nodes += sum(a.nodes for a in mine)
             best = np.argsort(np.concatenate([a.values for a in mine]), kind="stable")[:NEW_STARTS]
             self.starts[i][0].extend(np.concatenate([a.means for a in mine])[best])
@@ -135,10 +135,10 @@ class Lagrangian:
         return pieces
 
     def local_value(self, i: int, t: np.ndarray) -> float:
-        """The cheapest set of a class that local search finds: what its price is expected to be."""
+        """The cheapest set of a class, as far as local search knows: what its price is expected to be."""
         means, slopes = self._starting_points(i)
         _, values = self.pricer.local(self.classes[i], t, means, slopes)
-        return float(values.min(initial=math.inf))
+        return float(values.min(initial=self.classes[i].empty))
 
     def _starting_points(self, i: int, fresh: int = 8) -> tuple[np.ndarray, np.ndarray]:
         which = self.classes[i]
@@ -184,6 +184,9 @@ class Lagrangian:
     def begin(self, partition: list[np.ndarray] | None, cutoff: float, node_limit: int) -> None:
         """Set up the master with the sets of a clustering, and prove what the first feature is worth by itself."""
         self.master = Master(self.phi, np.array([c.count for c in self.classes], dtype=float))
+        for i, which in enumerate(self.classes):
+            if math.isfinite(which.empty):
+                self.master.add(np.zeros(len(self.free), dtype=bool), i, which.empty)
         if partition is not None:
             for i, which in enumerate(self.classes):
                 for k in which.members:

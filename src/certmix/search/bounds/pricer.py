@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from threading import Lock
 
@@ -23,7 +24,8 @@ FEW_SWEEPS = 3  # with many groups exact pricing is as quick as a thorough local
 class PricingClass:
     """Components of a node that may hold the same sets at the same cost.
 
-    ``status`` is 1 for groups that must be in, 0 for free ones, -1 for groups that may not.
+    ``status`` is 1 for groups that must be in, 0 for free ones, -1 for groups that may not; ``empty`` is what it costs
+    to hold none, infinite where that is not allowed.
     """
 
     component: int
@@ -34,6 +36,7 @@ class PricingClass:
     b: float
     lo: np.ndarray
     hi: np.ndarray
+    empty: float = math.inf
 
 
 @dataclass(frozen=True)
