@@ -11,7 +11,7 @@ import pytest
 import sklearn
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -233,3 +233,21 @@ def test_one_component_has_certain_probabilities(blobs):
     """With a single component every probability is one."""
     model = CertifiedGaussianMixture(1, engine="enumerate").fit(blobs)
     np.testing.assert_array_equal(model.predict_proba(blobs), np.ones((11, 1)))
+
+
+def test_the_number_of_components_is_found_and_proved():
+    """Two groups of samples: ``auto`` takes two components, with the interval of their ICL; without bounds it warns."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(10, 2)), rng.normal(7.0, size=(10, 2))])
+    model = CertifiedGaussianMixture("auto", n_components_range=(1, 4), variance=1.0).fit(X)
+    assert model.n_components_ == 2
+    assert model.path_.proved
+    assert sorted(np.bincount(model.labels_)) == [10, 10]
+    low, high = model.icl_interval_
+    assert low <= high < low + 1e-3
+    assert model.path_[2].icl == high
+    assert CertifiedGaussianMixture(2, variance=1.0).fit(X).icl_interval_[1] == pytest.approx(high)
+    with pytest.warns(ConvergenceWarning, match="remain possible"):
+        CertifiedGaussianMixture("auto", variance=1.0, engine="hard-em").fit(X)
+    with pytest.raises(InputError, match="needs a variance"):
+        CertifiedGaussianMixture("auto", weights="uniform").fit(X)

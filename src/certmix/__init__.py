@@ -36,6 +36,7 @@ _PLACES = {
     "datasets": "",
     "estimate_precision": "certmix.problem",
     "labels_from": "certmix.problem",
+    "path": "certmix.selection.turns",
     "read_constraints": "certmix.io.constraints",
     "same_value": "certmix.problem",
     "solve": "certmix.solving",
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
         same_value,
     )
     from certmix.result import Result
+    from certmix.selection.turns import path
     from certmix.solving import solve
     from certmix.verifying import verify
 

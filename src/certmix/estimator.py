@@ -11,12 +11,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from certmix.errors import CertmixError, InfeasibleError
+from certmix.errors import CertmixError, InfeasibleError, InputError
 from certmix.mixture import log_joint, probabilities
 from certmix.options import Options, checked_engine_options, options_of
 from certmix.problem import Problem
 from certmix.problem.measurements import refuse_kinds
 from certmix.result import Result
+from certmix.selection.criterion import icl
+from certmix.selection.path import Path
+from certmix.selection.turns import path
 from certmix.solving import solve
 from certmix.status import Status, Termination
 
@@ -36,7 +39,10 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_components : int, default=2
+    n_components : int or "auto", default=2
+        ``"auto"`` takes the number in ``n_components_range`` with the smallest ICL; see :func:`certmix.path`.
+    n_components_range : pair of int, default=(1, 8)
+        Smallest and largest number that ``"auto"`` compares.
     variance, precision, covariance : optional, at most one of them
         The known covariance: a scalar variance (or one per component), or a matrix of shape (d, d), or
         (K, d, d) for one per component. Unit variance when none is given.
@@ -81,6 +87,13 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
         Proved lower bound on the value of every clustering; minus infinity when the engine proves nothing.
     gap_ : float
         Relative gap ``(objective_ - lower_bound_) / max(1, |objective_|)``.
+    n_components_ : int
+        The number of components.
+    icl_interval_ : pair of float
+        Between which the ICL of the best clustering lies, rounded outwards.
+    path_ : Path
+        All numbers of components that were compared; only with ``n_components="auto"``. ``path_.proved`` says whether
+        the number is proved the best.
     result_ : Result
         Everything about the run: status, trace, constraint satisfaction, ``summary()``.
     n_features_in_ : int
@@ -99,8 +112,9 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_components: int = 2,
+        n_components: int | str = 2,
         *,
+        n_components_range: Any = (1, 8),
         variance: Any = None,
         precision: Any = None,
         covariance: Any = None,
@@ -122,6 +136,7 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
         verbose: bool = False,
     ) -> None:
         self.n_components = n_components
+        self.n_components_range = n_components_range
         self.variance = variance
         self.precision = precision
         self.covariance = covariance
@@ -166,26 +181,53 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
         refuse_kinds(X)
         names = _sample_names(X, constraints)
         data = validate_data(self, X, dtype=np.float64)
-        problem = Problem(
-            self._named(data, names),
-            self.n_components,
-            variance=self.variance,
-            precision=self.precision,
-            covariance=self.covariance,
-            weights=self.weights,
-            prior=self.prior,
-            mean_bounds=self.mean_bounds,
-            weight_bounds=self.weight_bounds,
-            constraints=() if constraints is None else constraints,
-            names=names,
-        )
-        result = solve(
-            problem,
-            options=self._options(),
-            verbose=self.verbose,
-        )
+        constraints = () if constraints is None else list(constraints)
+
+        def make(count: Any) -> Problem:
+            return Problem(
+                self._named(data, names),
+                count,
+                variance=self.variance,
+                precision=self.precision,
+                covariance=self.covariance,
+                weights=self.weights,
+                prior=self.prior,
+                mean_bounds=self.mean_bounds,
+                weight_bounds=self.weight_bounds,
+                constraints=constraints,
+                names=names,
+            )
+
+        if isinstance(self.n_components, str) and self.n_components == "auto":
+            self.path_, result = self._best(make, len(data))
+            problem = make(self.path_.best)
+        else:
+            problem = make(self.n_components)
+            result = solve(problem, options=self._options(), verbose=self.verbose)
         self._keep(problem, result)
         return self
+
+    def _best(self, make: Any, n: int) -> tuple[Path, Result]:
+        """The comparison of all numbers of components, and the clustering of the best."""
+        try:
+            least, most = map(int, self.n_components_range)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"n_components_range must be two numbers, not {self.n_components_range!r}"
+            ) from None
+        given = any(x is not None for x in (self.variance, self.precision, self.covariance))
+        if isinstance(self.weights, str) and self.weights == "uniform" and not given:
+            raise InputError(
+                'n_components="auto" with uniform weights needs a variance: the ICL depends on it'
+            )
+        found = path(make, range(least, min(most, n) + 1), options=self._options(), verbose=self.verbose)
+        if found.result is None:
+            if all(row.status is Status.INFEASIBLE for row in found.rows):
+                raise InfeasibleError(found.sentence())
+            raise CertmixError(found.sentence())
+        if not found.proved:
+            warnings.warn(found.sentence(), ConvergenceWarning, stacklevel=3)
+        return found, found.result
 
     def _options(self) -> Options:
         """The options that are parameters here, and those of single engines."""
@@ -210,6 +252,9 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
         if result.status is not Status.OPTIMAL and result.termination is not Termination.CONVERGED:
             warnings.warn(result.sentence(), ConvergenceWarning, stacklevel=3)
         self.result_ = result
+        self.n_components_ = problem.n_components
+        criterion = icl(problem)
+        self.icl_interval_ = criterion.below(result.lower_bound), criterion.above(result.objective)
         self.labels_ = np.array(result.labels)
         self.means_ = np.array(result.means)
         self.weights_ = np.array(result.weights)

@@ -94,6 +94,10 @@ class Tolerances:
         """
         return upper - 0.999 * self.allowed(upper) if math.isfinite(upper) else math.inf
 
+    def needed(self, upper: float) -> float:
+        """A bound that is good enough for this incumbent, with room for a sum; below the cutoff of a search."""
+        return upper - (1.0 - 1e-6) * self.allowed(upper)
+
     def exclusion(self, upper: float) -> float:
         """What nodes may be narrowed against where that costs nothing: the incumbent itself.
 

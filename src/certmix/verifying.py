@@ -7,7 +7,7 @@ of the statement by the program's own ``state``; the checking itself is :func:`c
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,8 @@ def verify(
     certificate : Certificate, or the path of its JSON file (or of the directory that holds it)
     data : Problem, array-like of shape (n, d), DataFrame, path of a data file, or name of a built-in data set
         What the certificate is about. A Problem and a built-in data set are compared as a whole, constraints and names
-        included. With samples alone, everything else is taken from the certificate, and the sentence says so.
+        included. With samples alone, everything else is taken from the certificate, and the sentence says so. Of a
+        comparison of numbers of components: samples, or a function of the number that makes the Problem.
     constraints : list of constraints, or path of a constraints file, optional
         The side constraints that the certificate ought to be about, instead of those of a Problem.
     parts : names of :data:`certmix.certificate.comparing.PARTS`, optional
@@ -61,6 +62,8 @@ def verify(
         return found
     stated = found.document.get("statement")
     if found.document.get("claim") == "comparison":
+        if callable(data):
+            return _compared(found, data, PARTS if parts is None else parts)
         if constraints is not None or parts:
             return rejected("it compares several problems: give the samples alone")
         samples, _, problem = _data(data)
@@ -82,9 +85,37 @@ def verify(
     verdict = check(found.document, found.arrays, values)
     if not verdict.verified:
         return verdict
+    return _noted(verdict, compared, stated)
+
+
+def _noted(verdict: Verdict, compared: Collection[str], stated: Mapping[str, Any]) -> Verdict:
+    """The verdict with what was taken from the certificate."""
     taken = tuple(words for part in PARTS if part not in compared and (words := told(part, stated)))
     note = f" (Taken from the certificate, not compared: {', '.join(taken)}.)" if taken else ""
     return replace(verdict, sentence=verdict.sentence + note, taken=taken)
+
+
+def _compared(found: Certificate, make: Callable[[int], Problem], parts: Collection[str]) -> Verdict:
+    """The problems of a comparison of numbers of components are those of the user."""
+    said = [part.document.get("statement") for part in found.parts]
+    statements = [stated for stated in said if isinstance(stated, Mapping)]
+    if not said or len(statements) < len(said):
+        return rejected("a statement cannot be read")
+    for stated in statements:
+        count = stated.get("n_components")
+        try:
+            problem = make(count)  # type: ignore[arg-type]  # whatever it is, Problem looks at it
+        except (InputError, TypeError) as error:
+            return rejected(
+                f"what is given does not fit the certificate (with {count!r} components: {error})"
+            )
+        own = state(problem)
+        unlike = [where(part, own, stated) for part in different(own, stated) if part in parts]
+        if unlike:
+            differs = f"it differs in {', '.join(unlike)}"
+            return rejected(f"the certificate states another problem with {count} components: {differs}")
+    verdict = check(found.document, found.arrays, problem.data)
+    return _noted(verdict, {*parts, "components"}, statements[0]) if verdict.verified else verdict
 
 
 def check(document: Mapping[str, Any], arrays: Mapping[str, np.ndarray], data: np.ndarray) -> Verdict:

@@ -21,6 +21,7 @@ CLUSTERINGS = ("tests/nasty/test_exact_clusterings.py",)
 CONCLUSIONS = ("tests/verify/test_domain.py",)
 BOXES = ("tests/verify/test_boxes.py",)
 COMPOSED = ("tests/verify/test_check_composed.py",)
+CRITERIA = ("tests/verify/test_criteria.py",)
 SUMS = ("tests/verify/test_parts.py",)
 COMPARING = ("tests/certificate/test_comparing.py",)
 
@@ -35,9 +36,18 @@ CHECKER = (
     planted("any version", "A certificate of any version is read.", "check.py",
             "type(version) is not int or version != VERSION", "False", INFEASIBLE, True),
     planted("best by its bound", "The best of several problems is the one with the best bound.", "check.py",
-            "worth = found[best].value, offset[best]", "worth = found[best].bound, offset[best]", COMPOSED),
+            "worth = found[best].value, offset[best][1]", "worth = found[best].bound, offset[best][1]", COMPOSED),
     planted("comparison without offsets", "Offsets of a comparison are not added.", "check.py",
-            "others = [(v.bound, offset[i])", "others = [(v.bound, 0.0)", COMPOSED),
+            "others = [(v.bound, offset[i][0])", "others = [(v.bound, 0.0)", COMPOSED),
+    planted("penalty without weights", "Free weights are not counted as parameters.", "criteria.py",
+            "(stated.K - 1 if stated.fixed_weights is None else 0)", "0", CRITERIA),
+    planted("a number dropped", "A comparison need not hold the problems of all numbers that it names.", "criteria.py",
+            "components != counts or counts", "counts", CRITERIA),
+    planted("unlike problems compared", "Problems that differ in more than their number of components are compared.",
+            "criteria.py", "for name in unlike(entries[0], entry):", "for name in ():", CRITERIA),
+    planted("known by data alone", "A bound that was verified of one problem counts for every other.", "check.py",
+            'return (digests["statement"], digests["data"], bound) in known',
+            'return (digests["data"], bound) in {(data, least) for _, data, least in known}', CRITERIA),
     planted("statement not covered", "The digest of the statement is not compared.", "check.py",
             'if digests.get("statement") != statement.digest(document["statement"]):', "if False:", COMPARING),
     planted("bound above its clustering", "A bound above the value of its own clustering is accepted.", "check.py",

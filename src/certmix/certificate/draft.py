@@ -21,7 +21,10 @@ class Unproved(Exception):
 
 
 def compare(
-    parts: Sequence[Certificate], offsets: Sequence[float] | None = None, best: int | None = None
+    parts: Sequence[Certificate],
+    offsets: Sequence[float] | None = None,
+    best: int | None = None,
+    criterion: str | None = None,
 ) -> Certificate:
     """One certificate that holds several about the same samples, with other components or options.
 
@@ -29,13 +32,22 @@ def compare(
     ----------
     offsets : what is added to each objective before they are compared (a penalty for parameters, say); zeros by default
     best : the part whose clustering, plus its offset, is claimed to be worth no more than every other one's optimum
+    criterion : ``icl`` where the problems differ in their numbers of components only, in ascending order; the checker
+        then knows the offsets
     """
+    if criterion is None:
+        added: dict[str, Any] = {
+            "offsets": [0.0] * len(parts) if offsets is None else [float(x) for x in offsets]
+        }
+    else:
+        counts = [part.document["statement"]["n_components"] for part in parts]
+        added = {"criterion": criterion, "components": counts}
     document = {
         "format": FORMAT,
         "version": VERSION,
         "claim": "comparison",
         "made_by": f"certmix {__version__}",
-        "offsets": [0.0] * len(parts) if offsets is None else [float(x) for x in offsets],
+        **added,
         "best": best,
         "parts": [dict(part.document) for part in parts],
     }

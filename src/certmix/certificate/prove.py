@@ -171,7 +171,7 @@ def _accepted(problem: Problem, result: Result, draft: Draft) -> Made:
     """A proof that may reach the run's own bound; rounding may keep it below, then what the status needs will do."""
     targets = [_lowered(result.lower_bound)]
     if result.closed:
-        least = result.tolerances.cutoff(result.objective)
+        least = result.tolerances.needed(result.objective)
         targets = [max(targets[0], least), least]
     for target in targets:
         try:

@@ -90,7 +90,7 @@ def target_of(result: Result) -> float:
     bound = result.lower_bound
     target = bound - 1e-9 * max(1.0, abs(bound), abs(result.objective))
     if result.closed:
-        least = result.objective - (1.0 - 1e-6) * result.tolerances.allowed(result.objective)
+        least = result.tolerances.needed(result.objective)
         target = min(bound, max(target, least))
     return float(target)
 

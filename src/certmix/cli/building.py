@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,37 +67,69 @@ def build(request: Request, otherwise: int | None = None) -> Asked:
     ----------
     otherwise : the number of components where neither the request nor the data say it
     """
-    _check_covariance_options(request)
-    weights = parsing.weights(request.weights or "free")
-    data = read_data(request)
-    n_components = request.n_components if request.n_components is not None else data.n_components
-    if n_components is None and otherwise is None:
-        raise InputError("say how many components there are, with -k")
-
-    from certmix.problem import Problem, component_names
-
-    covariance, warnings = _covariance(request, data)
-    constraints = _constraints(request, data)
-    prior = parsing.priors(request.prior or (), data.frame.to_numpy())
-    column = () if request.label_column is None else data.column(request.label_column, "--label-column")
+    prepared = Prepared(request)
+    n_components = request.n_components if request.n_components is not None else prepared.data.n_components
     count = n_components if n_components is not None else otherwise
-    assert count is not None
+    if count is None:
+        raise InputError("say how many components there are, with -k")
     try:
-        problem = Problem(
-            data.frame,
-            count,
-            **covariance,
-            weights=weights,
-            prior=prior,
-            constraints=constraints,
-            component_names=component_names(constraints, column, count) if count > 0 else None,
-        )
+        return prepared.asked(count)
     except InputError as error:
-        kind = Unfit if n_components is None else InputError
-        raise kind(_with_option(error)) from None
-    return Asked(
-        problem, data.transform, (*data.notes, *problem.notes), (*data.warnings, *warnings), data.record
-    )
+        kind = Unfit if n_components is None else type(error)
+        raise kind(str(error)) from None
+
+
+class Prepared:
+    """Everything that a request asks for but the number of components."""
+
+    def __init__(self, request: Request) -> None:
+        _check_covariance_options(request)
+        weights = parsing.weights(request.weights or "free")
+        self.data = data = read_data(request)
+        self.covariance_given = bool(data.known) or any(
+            option is not None for option in (request.variance, request.precision, request.precision_from)
+        )
+        covariance, warnings = _covariance(request, data)
+        self.constraints = _constraints(request, data)
+        self.column = (
+            () if request.label_column is None else data.column(request.label_column, "--label-column")
+        )
+        prior = parsing.priors(request.prior or (), data.frame.to_numpy())
+        self.arguments = {**covariance, "weights": weights, "prior": prior, "constraints": self.constraints}
+        self.warnings = (*data.warnings, *warnings)
+
+    def names(self, count: int) -> tuple[str, ...] | None:
+        """The names that labels and constraints give to so many components."""
+        from certmix.problem import component_names
+
+        return component_names(self.constraints, self.column, count) if count > 0 else None
+
+    def problem(self, count: int, names: Sequence[str] | None) -> Problem:
+        from certmix.problem import Problem
+
+        try:
+            return Problem(self.data.frame, count, **self.arguments, component_names=names)
+        except InputError as error:
+            raise InputError(_with_option(error)) from None
+
+    def maker(self, counts: Any) -> Callable[[int], Problem]:
+        """A function of the number of components, of which there are these: labels name the same in all problems."""
+        names = self.names(counts[0]) if isinstance(counts, Sequence) and type(counts[0]) is int else None
+
+        def make(count: int) -> Problem:
+            more = None if names is None else [*names, *(f"component {i}" for i in range(len(names), count))]
+            return self.problem(count, more)
+
+        return make
+
+    def asked(self, count: int) -> Asked:
+        return self.told(self.problem(count, self.names(count)))
+
+    def told(self, problem: Problem) -> Asked:
+        """A problem, with all there is to say of it."""
+        return Asked(
+            problem, self.data.transform, (*self.data.notes, *problem.notes), self.warnings, self.data.record
+        )
 
 
 def _with_option(error: InputError) -> str:

@@ -16,6 +16,7 @@ from certmix.cli.compile import compile_command
 from certmix.cli.completion import answer_completions, completion_command
 from certmix.cli.engines import engines_command
 from certmix.cli.flags import with_flags
+from certmix.cli.path import WITHOUT, path_command
 from certmix.cli.solve import solve_command
 from certmix.cli.standard_output import failed
 from certmix.cli.verify import verify_command
@@ -58,6 +59,9 @@ def _certmix(
 app.command(
     "solve", cls=Command, short_help="Cluster a data set and prove how close to the optimum the result is."
 )(with_flags(solve_command))
+app.command("path", cls=Command, short_help="Compare numbers of components and prove which is the best.")(
+    with_flags(path_command, without=WITHOUT)
+)
 app.command(
     "verify", cls=Command, short_help="Check a certificate without trusting the program that made it."
 )(with_flags(verify_command))

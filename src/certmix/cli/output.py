@@ -70,7 +70,7 @@ def check_directory(directory: Path, *, overwrite: bool) -> None:
     if overwrite:
         return
     refuse_unfinished(directory)
-    for name in ("result.json", SNAPSHOT):
+    for name in ("result.json", "path.json", SNAPSHOT):
         if (directory / name).exists():
             raise InputError(
                 f"--out {directory}: it holds the result of an earlier run ({name}); name another directory, "

@@ -45,13 +45,13 @@ def run_request(request: Request, options: Options, output: Output) -> int:
     if output.out is not None:
         prepare_directory(output.out)
     if not output.quiet:
-        _tell(asked)
+        tell(asked)
     with interruption.held():  # from here on there is something to lose
         result = _solve(asked, options, output)
         if options.verify is True:
             said = result.verification if result.verdict is None else result.verdict.sentence
             print(said, file=sys.stderr)
-        result = _with_options(result, request)
+        result = with_options(result, request)
         interruption.ignore()
         failure = _write(result, asked, output)
         _show(result, asked, output)
@@ -112,7 +112,7 @@ def _solve(asked: Asked, options: Options, output: Output) -> Result:
         return replace(result, transform=asked.transform)
 
 
-def _with_options(result: Result, request: Request) -> Result:
+def with_options(result: Result, request: Request) -> Result:
     """The result with the options of the run in its certificate, as a hint for whoever verifies it."""
     if result.certificate is None:
         return result
@@ -120,7 +120,8 @@ def _with_options(result: Result, request: Request) -> Result:
     return replace(result, certificate=replace(result.certificate, document=document))
 
 
-def _tell(asked: Asked) -> None:
+def tell(asked: Asked) -> None:
+    """What the user should know before the run."""
     for note in asked.notes:
         print(f"note: {note}", file=sys.stderr)
     for warning in asked.warnings:

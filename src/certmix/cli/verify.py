@@ -58,7 +58,7 @@ def verify_command(
 def _verdict(path: Path, request: Request) -> Verdict:
     from certmix.certificate.comparing import different
     from certmix.certificate.statement import state
-    from certmix.cli.building import Unfit, build
+    from certmix.cli.building import Prepared, Unfit, build
     from certmix.cli.request import built_in, stated
     from certmix.verify.check import Verdict
     from certmix.verifying import opened, rejected, verify
@@ -66,6 +66,13 @@ def _verdict(path: Path, request: Request) -> Verdict:
     certificate = opened(path)
     if isinstance(certificate, Verdict):
         return certificate
+    if certificate.document.get("claim") == "comparison":
+        if request.n_components is not None:
+            return rejected("it compares several numbers of components: leave -k out")
+        parts = None if built_in(request) else stated(request)
+        return verify(
+            certificate, Prepared(request).maker(certificate.document.get("components")), parts=parts
+        )
     said = certificate.document.get("statement")
     said = said if isinstance(said, dict) else {}
     count = said.get("n_components")

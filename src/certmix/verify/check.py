@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from certmix.verify import incumbent, statement
+from certmix.verify import criteria, incumbent, statement
 from certmix.verify.boxes import boxes
 from certmix.verify.dynamic import dynamic
 from certmix.verify.enumeration import enumerate_all
@@ -74,7 +74,7 @@ class Verdict:
 def check(document: Document, arrays: Arrays, data: np.ndarray, known: Known = ()) -> Verdict:
     """Check that a certificate holds for these data; never raises on a bad certificate.
 
-    ``known`` are bounds that this checker has verified before: parts of a sum that are among them are taken as such.
+    ``known`` are bounds that this checker has verified before: parts that are among them are taken as such.
     """
     start = time.perf_counter()
     try:
@@ -96,7 +96,7 @@ def _check(document: Document, arrays: Arrays, data: np.ndarray, known: Known = 
     if claim not in CLAIMS:
         raise Rejected(f"its claim is {claim!r}, not one of {', '.join(CLAIMS)}")
     if claim == "comparison":
-        return _comparison(document, arrays, data)
+        return _comparison(document, arrays, data, known)
     digests, evidence = document.get("digests"), Evidence({}, arrays)
     if not isinstance(digests, Mapping):
         raise Rejected("it lacks digests")
@@ -108,12 +108,18 @@ def _check(document: Document, arrays: Arrays, data: np.ndarray, known: Known = 
     if digests.get("data") != statement.data_digest(data):
         raise Rejected("the data are not those that were certified (their digest differs)")
     root = None if claim == "sum" else Root(stated, data)
+
+    def proved(bound: float) -> bool:
+        return (digests["statement"], digests["data"], bound) in known
+
     if claim == "infeasible" and root is not None:
         if document.get("objective", 0) is not None or document.get("bound", 0) is not None:
             raise Rejected("a claim of infeasibility has no objective and no bound: they must be null")
         if any(array.startswith("incumbent/") for array in arrays):
             raise Rejected("a claim of infeasibility comes with a clustering")
-        walked = _walked(root, document, evidence, math.inf, COMBINATORIAL)
+        walked = (
+            Walked(0, 0) if proved(math.inf) else _walked(root, document, evidence, math.inf, COMBINATORIAL)
+        )
         sentence = "Verified: no clustering meets the constraints."
         return Verdict(True, "verified", sentence, math.inf, nodes=walked.nodes, leaves=walked.leaves)
     objective, bound = (_number(document, name) for name in ("objective", "bound"))
@@ -123,7 +129,9 @@ def _check(document: Document, arrays: Arrays, data: np.ndarray, known: Known = 
     most = math.nextafter(value + error, math.inf)
     if bound > max(most, objective):
         raise Rejected(f"its bound {bound!r} lies above the objective {most!r} of its own clustering")
-    if root is None:
+    if proved(bound):
+        how, walked = "", Walked(0, 0)
+    elif root is None:
         how, walked = _sum(stated, data, document, evidence, bound, known)
     else:
         how, walked = "", _walked(root, document, evidence, bound, STEPS)
@@ -170,40 +178,58 @@ def _sum(
     return f" (the sum of what {len(proofs)} parts of the samples cost at least)", Walked(nodes, leaves)
 
 
-def _comparison(document: Document, arrays: Arrays, data: np.ndarray) -> Verdict:
+def _comparison(document: Document, arrays: Arrays, data: np.ndarray, known: Known) -> Verdict:
     """Several certificates about the same data, one after the other; and if one is called the best, whether it is.
 
     The best one's clustering, plus its offset, is worth no more than any other one's bound plus the offset of that.
+    With a criterion the problems are of one kind, and the offsets follow from their statements.
     """
-    parts, offsets, best = document.get("parts"), document.get("offsets"), document.get("best")
-    if not (isinstance(parts, list) and isinstance(offsets, list) and 0 < len(parts) == len(offsets)):
-        raise Rejected("a comparison lacks its parts or their offsets")
-    found, said, offset = [], [], [_number({"offset": number}, "offset") for number in offsets]
+    parts, best, criterion = document.get("parts"), document.get("best"), document.get("criterion")
+    if not isinstance(parts, list) or not parts:
+        raise Rejected("a comparison lacks its parts")
+    found, said = [], []
     for i, part in enumerate(parts):
-        if not isinstance(part, Mapping) or part.get("claim") not in CLAIMS[:2]:
+        if not isinstance(part, Mapping) or part.get("claim") == "comparison":
             raise Rejected(f"part {i} is not a certificate of one problem")
         prefix = f"parts/{i}/"
         own = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
         try:
-            found.append(_check(part, own, data))
+            found.append(_check(part, own, data, known))
         except Rejected as error:
             raise Rejected(f"part {i} fails: {error}") from None
         words = found[-1].sentence.removeprefix("Verified: ").rstrip(".")
         said.append(f"{i} (components: {part['statement']['n_components']}): {words}")
     sentence = f"Verified: {len(parts)} problems about the same samples. {'; '.join(said)}."
+    offset = _offsets(document, len(parts))
     if best is not None:
         if type(best) is not int or not 0 <= best < len(parts):
             raise Rejected(f"its best part is {best!r}, which is not there")
-        worth = found[best].value, offset[best]
-        others = [(v.bound, offset[i]) for i, v in enumerate(found) if i != best]
+        worth = found[best].value, offset[best][1]
+        others = [(v.bound, offset[i][0]) for i, v in enumerate(found) if i != best]
         ahead = min((math.fsum((*other, -worth[0], -worth[1])) for other in others), default=math.inf)
         if not (math.isfinite(worth[0]) and ahead >= 0.0):
             raise Rejected(f"part {best} is not proved to be the best one")
         least = math.nextafter(ahead, 0.0)  # it was rounded once
-        added = ", ".join(map(repr, offset))
-        sentence += f" With offsets {added} the best is {best}, by {least!r} nats or more."
+        if criterion is None:
+            added = ", ".join(repr(low) for low, _ in offset)
+            sentence += f" With offsets {added} the best is {best}, by {least!r} nats or more."
+        else:
+            count = parts[best]["statement"]["n_components"]
+            sentence += f" The ICL is least with {count} components, by {2.0 * least!r} or more."
     nodes, leaves = (sum(getattr(v, what) for v in found) for what in ("nodes", "leaves"))
     return Verdict(True, "verified", sentence, nodes=nodes, leaves=leaves, parts=tuple(found))
+
+
+def _offsets(document: Document, count: int) -> list[tuple[float, float]]:
+    """What is added to every objective of a comparison, rounded down and up."""
+    offsets, criterion = document.get("offsets"), document.get("criterion")
+    if criterion == "icl" and offsets is None:
+        return criteria.penalties(
+            [part["statement"] for part in document["parts"]], document.get("components")
+        )
+    if criterion is not None or not isinstance(offsets, list) or len(offsets) != count:
+        raise Rejected("a comparison needs an offset for every part, or the criterion 'icl' and no offsets")
+    return [(number, number) for number in (_number({"offset": x}, "offset") for x in offsets)]
 
 
 def _number(document: Document, name: str) -> float:

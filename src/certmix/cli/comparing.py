@@ -1,0 +1,143 @@
+"""``certmix path``: the run, from request to exit code."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from dataclasses import replace
+from pathlib import Path as File
+from typing import TYPE_CHECKING
+
+from certmix import interruption
+from certmix.ahead import Helpers
+from certmix.cli.building import Asked, Prepared
+from certmix.cli.output import CERTIFICATE, check_directory, prepare_directory, write_files
+from certmix.cli.request import Request, told
+from certmix.cli.running import tell, with_options
+from certmix.cli.standard_output import say
+from certmix.engines import NAMES
+from certmix.errors import InputError, OutputError
+from certmix.io.atomic import write_atomically, write_text
+from certmix.io.strict_json import dumps
+from certmix.options import Options
+from certmix.selection.criterion import ICL, SQUARES
+from certmix.selection.path import Path
+from certmix.selection.problems import numbers, problems
+from certmix.selection.table import progress
+from certmix.selection.turns import compare
+from certmix.status import Status
+
+if TYPE_CHECKING:
+    from certmix.cli.path import PathOutput
+
+FIGURES = (".png", ".pdf", ".svg")
+NAME = "path"
+
+
+def run_path(request: Request, options: Options, output: PathOutput) -> int:
+    """Build the problems, compare them, write what was found; return the exit code."""
+    if options.engine in NAMES[1:]:
+        options.refuse_unused(options.engine)
+    if output.plot is not None and output.plot.suffix.lower() not in FIGURES:
+        raise InputError(f"--plot {output.plot}: the name must end with {', '.join(FIGURES)}")
+    if output.out is not None:
+        check_directory(output.out, overwrite=output.overwrite)
+        options = replace(options, certificate=True) if options.certificate is None else options
+    prepared = Prepared(request)
+    asked = _asked(prepared, output.k)
+    if output.out is not None:
+        prepare_directory(output.out)
+    if not output.quiet:
+        tell(asked[0])
+    squares = prepared.arguments["weights"] == "uniform" and not prepared.covariance_given
+
+    def listen(found: Path) -> None:
+        if output.out is not None:
+            write_text(output.out / f"{NAME}.json", dumps(found.to_dict()))
+        if not output.quiet:
+            progress(found)
+
+    with (
+        interruption.held(),
+        Helpers(options.n_threads) as helpers,
+    ):  # from here on there is something to lose
+        every = [one.problem for one in asked]
+        found = compare(every, SQUARES if squares else ICL, options, listen, [helpers])
+        interruption.ignore()
+        failure = _written(found, asked, output, request)
+        say(dumps(found.to_dict()) if output.json else found.summary() + "\n")
+    if failure is not None:
+        raise failure
+    return interruption.INTERRUPTED if interruption.heard() else exit_code(found)
+
+
+def exit_code(found: Path) -> int:
+    """0 proved and certified, 3 not, 4 infeasible with every number, 130 interrupted."""
+    if found.interrupted:
+        return interruption.INTERRUPTED
+    statuses = {row.status for row in found.rows}
+    if statuses == {Status.INFEASIBLE}:
+        return 4
+    if found.criterion == SQUARES:
+        return 0 if statuses <= {Status.OPTIMAL, Status.INFEASIBLE} else 3
+    certified = found.result is not None and found.result.status is Status.OPTIMAL
+    return 0 if found.proved and certified else 3
+
+
+def _asked(prepared: Prepared, k: str) -> list[Asked]:
+    """All problems; labels name the same components in each of them."""
+    try:
+        counts = numbers(k)
+    except InputError as error:
+        raise InputError(f"-{error}") from None
+    return [prepared.told(problem) for problem in problems(prepared.maker(counts), counts)]
+
+
+def _written(found: Path, asked: list[Asked], output: PathOutput, request: Request) -> OutputError | None:
+    """Write the files; where that fails, the result is still to be shown before that is said."""
+    try:
+        if output.out is not None:
+            _write(found, asked, output.out, request)
+        if output.plot is not None:
+            _draw(found, output.plot)
+    except OutputError as error:
+        return error
+    return None
+
+
+def _write(found: Path, asked: list[Asked], directory: File, request: Request) -> None:
+    for row, one in zip(found.rows, asked, strict=False):
+        own = directory / f"k{row.k}"
+        prepare_directory(own)
+        write_files(with_options(replace(row.result, transform=one.transform), request), one, own)
+    write_text(directory / f"{NAME}.json", dumps(found.to_dict()))
+    write_text(directory / f"{NAME}.csv", _csv(found))
+    if found.certificate is not None:
+        document = {**found.certificate.document, "options": told(request)}
+        replace(found.certificate, document=document).save(directory / CERTIFICATE)
+    else:
+        for ending in (".json", ".npz"):
+            (directory / (CERTIFICATE + ending)).unlink(missing_ok=True)
+
+
+def _csv(found: Path) -> str:
+    rows = [row.to_dict() for row in found.rows]
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, rows[0], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _draw(found: Path, file: File) -> None:
+    from certmix.plotting import plot_path
+
+    try:
+        axes = plot_path(found)
+    except ImportError:
+        print("warning: --plot needs matplotlib, which is not installed", file=sys.stderr)
+        return
+    picture = io.BytesIO()
+    axes.figure.savefig(picture, format=file.suffix[1:].lower(), dpi=200)
+    write_atomically(file, picture.getvalue())

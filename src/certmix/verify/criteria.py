@@ -1,0 +1,65 @@
+"""The number of components: problems that differ in nothing else, and what a criterion adds to their objectives.
+
+With F the objective, n samples of d features and nu parameters, ICL = 2 F + n d log(2 pi) + n log det Sigma + nu log n;
+the log determinant is left out where F holds it. What does not depend on the number of components drops out when
+problems of one kind are compared: half of ``nu log n`` is left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from certmix.verify.evidence import Rejected
+from certmix.verify.rounding import UNIT
+from certmix.verify.statement import Statement, read
+
+OWN = ("n_components", "component_names")
+BY_COMPONENT = (
+    "half_log_det", "weight_lower", "weight_upper", "mean_lower", "mean_upper", "alpha", "prior_mean", "prior_precision"
+)  # fmt: skip
+
+
+def parameters(stated: Statement) -> int:
+    """How many numbers are fitted: means, and weights where they are free."""
+    return stated.K * stated.d + (stated.K - 1 if stated.fixed_weights is None else 0)
+
+
+def penalty(stated: Statement) -> tuple[float, float]:
+    """``nu / 2 log n`` in nats, rounded down and up."""
+    value = 0.5 * parameters(stated) * math.log(stated.n)  # three roundings, the logarithm's by two units
+    return value * (1.0 - 8.0 * UNIT), value * (1.0 + 8.0 * UNIT)
+
+
+def kind(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """A statement without its number of components: one row for components that are all alike."""
+    alike = {name: value for name, value in entry.items() if name not in OWN}
+    for name in BY_COMPONENT:
+        alike[name] = _once(entry[name])
+    fixed = entry["fixed_weights"]
+    alike["fixed_weights"] = "equal" if fixed is not None and _once(fixed) != fixed else fixed
+    return alike
+
+
+def _once(rows: Any) -> Any:
+    return (
+        {"each": rows[0]} if isinstance(rows, list) and rows and all(row == rows[0] for row in rows) else rows
+    )
+
+
+def unlike(first: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """The entries in which two statements differ by more than their number of components."""
+    a, b = kind(first), kind(other)
+    return sorted(name for name in {*a, *b} if name not in a or name not in b or a[name] != b[name])
+
+
+def penalties(entries: Sequence[Mapping[str, Any]], components: Any) -> list[tuple[float, float]]:
+    """What to add to each of the objectives; the problems must be of one kind, with these numbers of components."""
+    counts = [entry["n_components"] for entry in entries]
+    if components != counts or counts != sorted(set(counts)):
+        raise Rejected(f"it compares {components!r} components, but holds the problems with {counts!r}")
+    for entry, count in zip(entries, counts, strict=True):
+        for name in unlike(entries[0], entry):
+            raise Rejected(f"with {count} components it is another problem than with {counts[0]}: in {name}")
+    return [penalty(read(entry)) for entry in entries]

@@ -1,0 +1,202 @@
+"""Over numbers of components: intervals hold the truth, and what is proved the best is the best."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+import certmix
+from certmix import CannotLink, DirichletPrior, GaussianPrior, Label, MinimumSize, MustLink, Problem, proving
+from certmix.errors import InputError
+from certmix.selection import turns
+from certmix.status import Status
+
+RNG = np.random.default_rng(7)
+TWO = np.concatenate([RNG.normal(size=(12, 2)), RNG.normal(6.0, size=(12, 2))])
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proofs have their time, however busy the machine is."""
+    monkeypatch.setattr(proving, "LEAST_BUDGET", 600.0)
+
+
+def drawn(rng: np.random.Generator) -> tuple[np.ndarray, dict[str, Any]]:
+    """Samples in clusters, and options that any number of components can have."""
+    n, d = int(rng.integers(5, 9)), int(rng.integers(1, 4))
+    data = rng.normal(scale=3.0, size=(3, d))[rng.integers(0, 3, n)] + rng.normal(size=(n, d))
+    given: dict[str, Any] = {"variance": float(rng.choice([0.3, 1.0, 4.0]))}
+    if rng.random() < 0.3:
+        root = rng.normal(size=(d, d)) + 2.0 * np.eye(d)
+        given = {"covariance": root @ root.T}
+    given["weights"] = str(rng.choice(["free", "free", "uniform"]))
+    given["allow_empty"] = bool(rng.random() < 0.3)
+    if rng.random() < 0.3:
+        given["prior"] = [GaussianPrior(data.mean(axis=0), 9.0)] + [DirichletPrior(2.0)] * (
+            rng.random() < 0.5
+        )
+    if rng.random() < 0.4:
+        i, j, k = rng.choice(n, 3, replace=False).tolist()
+        given["constraints"] = [MustLink(i, j), CannotLink(i, k), Label(k, 0)][: rng.integers(1, 4)]
+    return data, given
+
+
+def minus_twice_log_likelihood(problem: Problem, labels: np.ndarray) -> float:
+    """Of a clustering, from the densities themselves; with the prior where there is one."""
+    point = problem.objective.best(labels)
+    total = 0.0
+    for k in range(problem.n_components):
+        covariance = np.linalg.inv(problem.covariance.of(k))
+        rows = problem.data[labels == k]
+        if len(rows):
+            density = multivariate_normal(point.means[k], covariance).logpdf(rows)
+            total += float(np.sum(density)) + len(rows) * math.log(point.weights[k])
+    cost = problem.objective.mean_prior_cost(point.means)
+    cost += problem.objective.weight_cost(np.zeros(problem.n_components), point.weights)
+    return -2.0 * total + 2.0 * cost
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_intervals_hold_the_truth_and_the_proved_best_is_the_best(seed: int) -> None:
+    """Against enumeration: for every number of components, and with it for the best."""
+    data, given = drawn(np.random.default_rng(seed))
+    found = certmix.path(data, range(1, 5), engine="dual" if seed % 2 else "auto", verify=False, **given)
+    truth = {}
+    for row in found.rows:
+        problem = Problem(data, row.k, **given)
+        exact = certmix.solve(problem, engine="enumerate", gap=0.0, verify=False)
+        if exact.status is Status.INFEASIBLE:
+            assert row.status is Status.INFEASIBLE
+            continue
+        n, d = data.shape
+        free = row.k - 1 if given["weights"] == "free" else 0
+        assert exact.labels is not None
+        value = minus_twice_log_likelihood(problem, exact.labels) + (row.k * d + free) * math.log(n)
+        truth[row.k] = value
+        slack = 1e-9 * max(1.0, abs(value))
+        assert row.lower_bound <= exact.objective + slack
+        assert row.icl is not None
+        assert row.icl_lower_bound is not None
+        assert row.icl_lower_bound - slack <= value <= row.icl + slack
+    assert found.best in truth
+    best = min(truth.values())
+    if found.proved:
+        assert truth[found.best] <= best + 1e-9 * max(1.0, abs(best))
+    for k in truth.keys() - set(found.possible):
+        assert truth[k] > best - 1e-9 * max(1.0, abs(best))
+
+
+def test_two_clusters_are_proved_and_verified() -> None:
+    """Two groups of samples: two components, with a certificate that says so."""
+    found = certmix.path(TWO, "1:4", variance=1.0)
+    assert found.best == 2
+    assert found.proved
+    assert found.level == "verified"
+    assert found.result is not None
+    assert found.result.sizes is not None
+    assert found.result.sizes.tolist() == [12, 12]
+    assert found.verdict is not None
+    assert "The ICL is least with 2 components" in found.verdict.sentence
+    assert "2 is proved to have the smallest ICL" in found.sentence()
+
+
+def test_what_cannot_win_stops_early() -> None:
+    """A number that is ruled out has a bound that is good enough for that, and no better."""
+    found = certmix.path(TWO, "1:4", variance=1.0, engine="dual")
+    assert found[2].status is Status.OPTIMAL
+    assert any(row.status is Status.FEASIBLE for row in found.rows)
+    assert all(not row.possible for row in found.rows if row.k != 2)
+
+
+def test_a_run_without_bounds_proves_nothing() -> None:
+    """A local engine has no lower bounds: every number remains possible, and the sentence names them."""
+    found = certmix.path(TWO, "1:3", variance=1.0, engine="hard-em")
+    assert found.best == 2
+    assert not found.proved
+    assert found.possible == (1, 2, 3)
+    assert "1 and 3 remain possible" in found.sentence()
+    assert found.certificate is None
+
+
+def test_k_means_users_have_the_sum_of_squares() -> None:
+    """Uniform weights and no variance: no number is called the best."""
+    found = certmix.path(TWO, "1:3", weights="uniform")
+    assert found.criterion == "sse"
+    assert found.best is None
+    for row in found.rows:
+        assert row.result.labels is not None
+        assert row.result.means is not None
+        squares = float(((TWO - row.result.means[row.result.labels]) ** 2).sum())
+        assert row.sse == pytest.approx(squares)
+        total = float(((TWO - TWO.mean(axis=0)) ** 2).sum())
+        assert row.explained == pytest.approx(1.0 - squares / total)
+        assert row.icl is None
+    assert certmix.path(TWO, "1:3", weights="uniform", variance=1.0).criterion == "icl"
+
+
+def test_the_time_limit_is_that_of_all_runs() -> None:
+    """With no time there is still a clustering for every number, and nothing wrong is said."""
+    found = certmix.path(np.random.default_rng(0).normal(size=(60, 6)), "1:5", variance=1.0, time_limit=0.5)
+    assert [row.k for row in found.rows] == [1, 2, 3, 4, 5]
+    assert found.seconds < 10.0
+    assert found.best in found.possible
+
+
+def test_ctrl_c_keeps_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interruption in the third run: the path has what the others found."""
+    real, calls = turns.solve, []
+
+    def interrupted(*args: Any, **options: Any) -> Any:
+        calls.append(0)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return real(*args, **options)
+
+    monkeypatch.setattr(turns, "solve", interrupted)
+    found = certmix.path(TWO, "1:3", variance=1.0)
+    assert found.interrupted
+    assert [row.k for row in found.rows] == [1, 2, 3]
+
+
+def test_infeasible_numbers_are_rows_too() -> None:
+    """Least sizes of ten leave room for two components; three are infeasible, and that is part of the proof."""
+    found = certmix.path(TWO, "1:3", variance=1.0, constraints=[MinimumSize(10)])
+    assert found[3].status is Status.INFEASIBLE
+    assert found[3].icl == math.inf
+    assert found.proved
+    assert found.level == "verified"
+    none = certmix.path(TWO, "3:4", variance=1.0, constraints=[MinimumSize(10)])
+    assert none.best is None
+    assert none.sentence().startswith("Infeasible")
+
+
+@pytest.mark.parametrize(
+    ("k", "given", "says"),
+    [
+        ("5:2", {}, "did you mean 2:5"),
+        ("0:2", {}, "holds 0"),
+        ("two", {}, "give a range"),
+        ([], {}, "no number"),
+        (range(20, 30), {}, "with 25 components"),
+        ("1:3", {"constraints": [Label(0, 2)]}, "with 1 component: "),
+        ("2:3", {"variance": [1.0, 2.0]}, "with 3 components"),
+        ("1:2", {"start": [0] * 24}, "one number of components"),
+        ("1:2", {"criterion": "aic"}, "unknown criterion"),
+    ],
+)
+def test_what_is_wrong_is_said_before_any_work(k: Any, given: Any, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        certmix.path(TWO, k, **{"variance": 1.0, **given})
+
+
+def test_problems_must_differ_in_nothing_else() -> None:
+    with pytest.raises(InputError, match="differ in more than that"):
+        certmix.path(lambda k: Problem(TWO, k, variance=float(k)), "1:2")
+    with pytest.raises(InputError, match="same samples"):
+        certmix.path(lambda k: Problem(TWO[k:], k, variance=1.0), "1:2")
+    with pytest.raises(InputError, match="lambda k"):
+        certmix.path(Problem(TWO, 2, variance=1.0), "1:2")
