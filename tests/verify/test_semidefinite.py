@@ -56,7 +56,7 @@ def settled_states(first: int, count: int, seed: int) -> list[tuple[Clusterings,
             domain = root_domain(found.instance, found.sizes[best] == 0)
         labels = found.labels[np.argmin(np.where(inside(found, domain), found.objective, np.inf))]
         n = found.instance.n_samples
-        state = state_of(domain, found.instance, soft_minimum(found.instance, labels), labels, 2.0 * n)
+        state = state_of(domain, found.instance, soft_minimum(found.instance, labels, 1.0), labels, 2.0 * n)
         if state is not None:
             state.method.run(100)
             states.append((found, state, labels))

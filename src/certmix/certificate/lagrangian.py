@@ -13,7 +13,7 @@ import numpy as np
 from certmix.certificate.draft import Draft, Unproved
 from certmix.certificate.growing import Split, grow
 from certmix.certificate.recording import Walk, walk
-from certmix.search.bounds.dual import DualBound
+from certmix.search.bounds.dual import FINEST, DualBound
 from certmix.search.bounds.lagrangian import Lagrangian
 from certmix.search.bounds.pricer import PricingClass
 from certmix.search.threads import Threads
@@ -120,7 +120,7 @@ class LagrangianProver:
             aim,
             limit,
             seed=node,
-            resolution=max(0.02 * self.ahead / self.root.K, 1e-9),
+            resolution=max(0.02 * self.ahead / self.root.K, FINEST * dual.scale.cost),
             threads=Threads(1),
             should_stop=self.should_stop,
             coarseness=COARSE,

@@ -139,7 +139,7 @@ def drop_dominated(lo, hi, a, b, mask, arrays, rest):
                 continue
             c = system[k]
             near, far = box_distances(points, c, g, lo, hi, k)
-            inside[k] = near <= 1e-9 * (1.0 + far)
+            inside[k] = near <= 1e-9 * (arrays.largest**2 + far)
             gain[k] = -np.inf
             if not arrays.concave[k]:
                 continue

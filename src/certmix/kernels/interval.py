@@ -40,8 +40,10 @@ from certmix.kernels.splitting import (
 OPEN, CLOSED, DECIDED = 0, 1, 2
 # How often a node is contracted and bounded at most.
 TURNS = 8
-# A node is worth another turn when what is left of it (groups and widths) has shrunk to less than this part.
+# A node is worth another turn when what is left of it (groups, and widths in parts of the data's) has shrunk to less
+# than this part.
 SHRUNK = 0.95
+TINY = 1e-300
 
 
 @njit()
@@ -241,8 +243,8 @@ def tighten(bound, error, cutoff, lo, hi, mask, arrays, rest, centre, minorant):
 
 
 @njit()
-def _remaining(lo, hi, mask, rest):
-    """How many groups are undecided (-1: one has no candidates, or a box is empty), and the widths of all boxes."""
+def _remaining(lo, hi, mask, arrays, rest):
+    """How many groups are undecided (-1: one has no candidates, or a box is empty), and how large the node is."""
     undecided = 0
     empty = False
     for u in range(rest.left[0]):
@@ -255,7 +257,7 @@ def _remaining(lo, hi, mask, rest):
         for j in range(lo.shape[1]):
             width += hi[k, j] - lo[k, j]
             empty = empty or (undecided > 0 and lo[k, j] > hi[k, j])
-    return -1 if empty else undecided, width
+    return -1 if empty else undecided, undecided + width / max(arrays.largest, TINY)
 
 
 @njit(nogil=True)
@@ -341,11 +343,11 @@ def explore_batch(
                 minimiser,
                 minorant,
             )
-            undecided, width = _remaining(node_lo, node_hi, node_mask, rest)
+            undecided, size = _remaining(node_lo, node_hi, node_mask, arrays, rest)
             if undecided < 0:
                 state[i], bound[i] = CLOSED, np.inf
             elif undecided == 0:
                 state[i] = DECIDED
-            if undecided <= 0 or width + undecided > SHRUNK * previous:
+            if undecided <= 0 or size > SHRUNK * previous:
                 break
-            previous = width + undecided
+            previous = size

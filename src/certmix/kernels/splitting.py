@@ -118,7 +118,7 @@ def where_to_split(bound, cutoff, lo, hi, a, b, mask, arrays, rest, centre, mino
                 at = float(min(max(split, int(low)), int(high) - 1))
         for j in range(d):
             width = hi[k, j] - lo[k, j]
-            if share[k, j] > best and width > 1e-7 * (1.0 + arrays.largest):
+            if share[k, j] > best and width > 1e-7 * arrays.largest:
                 best = share[k, j]
                 kind = SPLIT_MEAN
                 which = k

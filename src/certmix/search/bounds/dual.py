@@ -20,6 +20,7 @@ from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.lagrangian import Lagrangian
 from certmix.search.bounds.multipliers import features
 from certmix.search.bounds.pricer import Pricer, PricingClass
+from certmix.search.bounds.scale import Scale
 from certmix.search.nodes import Nodes
 from certmix.search.threads import Threads
 from certmix.state import State
@@ -31,6 +32,7 @@ PRICING_WORK = 4e9
 MOST_PRICING_NODES = 2_000_000
 # With fewer open groups than this, splitting is cheaper than multipliers.
 FEWEST = 12
+FINEST = 1e-9  # units of the scale: prices are not computed more exactly
 
 
 class DualBound:
@@ -70,7 +72,8 @@ class DualBound:
         self.pricer = Pricer(instance, self.arrays)
         self.seed = seed
         self.fewest = fewest
-        self.resolution = max(0.02 * allowed / instance.n_components, 1e-9)
+        self.scale = Scale.of(instance, instance.contract(labels))
+        self.resolution = max(0.02 * allowed / instance.n_components, FINEST * self.scale.cost)
         self.should_stop = should_stop
         self.on_root_bound = on_root_bound
         # With several roots (one for each choice of empty components) none of them is the whole problem.
@@ -80,7 +83,7 @@ class DualBound:
         self._improving = Lock()
         self._local = LocalSearch(instance)
         self.root_ascent: Lagrangian | None = None
-        self.phi = features(instance, labels, seed)
+        self.phi = features(instance, labels, seed, self.scale)
         self.partition = [instance.contract(labels) == k for k in range(instance.n_components)]
         self.first = np.zeros(
             instance.n_groups
@@ -194,9 +197,10 @@ class DualBound:
         """An ascent at the multipliers of a parent, or at the features of the problem where they are zero."""
         phi = self.phi
         if np.any(multipliers):
-            parent = (multipliers - self.arrays.scatter[0]) / self.arrays.weight
-            phi = np.column_stack([parent, phi])
-        ascent = Lagrangian(self.pricer, classes, phi, **settings)
+            weight = self.arrays.weight
+            parent = (multipliers - self.scale.offset(self.arrays.scatter[0], weight)) / weight
+            phi = np.column_stack([parent / self.scale.cost, phi])
+        ascent = Lagrangian(self.pricer, classes, phi, self.scale, **settings)
         ascent.begin(self._admissible(classes), aim, node_limit)
         return ascent
 

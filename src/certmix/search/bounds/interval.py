@@ -77,7 +77,7 @@ class IntervalBound:
 
     def _finite(self, bound: np.ndarray, sign: int) -> np.ndarray:
         """Means lie among the points, the prior mean and the box: replace infinities by something beyond them."""
-        return np.where(np.isfinite(bound), bound, sign * 2.0 * (self.arrays.largest + 1.0))
+        return np.where(np.isfinite(bound), bound, sign * 2.0 * (self.arrays.largest or 1.0))
 
     def packed(self, nodes: Nodes) -> Nodes:
         """Without where to split, which was done, and with a bit for every group that is left."""

@@ -16,8 +16,10 @@ import numpy as np
 from certmix.rounding import EPS
 from certmix.search.bounds.master import Master
 from certmix.search.bounds.pricer import Priced, Pricer, PricingClass
+from certmix.search.bounds.scale import Scale
 from certmix.search.threads import Threads
 
+# Coefficients of features and deviations of groups are counted in units of the scale, and so are these.
 LARGEST_RADIUS = 500.0
 SURE_GROUPS = 1000  # with more, coefficients are nearly known: the region begins smaller, in proportion
 LARGEST_SLACK = 10.0
@@ -32,7 +34,8 @@ STARTS_WORK = 400_000  # fewer where there are many groups
 class Lagrangian:
     """Maximises the dual bound of one node.
 
-    ``resolution`` is how exactly (in nats) a price has to be known; pricing costs more the finer it is.
+    ``phi`` are features of the multipliers, per sample, in units of the ``scale``. ``resolution`` is how exactly (in
+    nats) a price has to be known; pricing costs more the finer it is.
     """
 
     def __init__(
@@ -40,6 +43,7 @@ class Lagrangian:
         pricer: Pricer,
         classes: list[PricingClass],
         phi: np.ndarray,
+        scale: Scale,
         *,
         seed: int,
         resolution: float,
@@ -52,7 +56,8 @@ class Lagrangian:
         self.classes = classes
         self.free = np.all(np.stack([c.status for c in classes]) != 1, axis=0)
         weight = pricer.arrays.weight
-        self.offset = pricer.arrays.scatter[0] * 1.0
+        self.unit = scale.cost
+        self.offset = scale.offset(pricer.arrays.scatter[0], weight)
         self.phi = phi * weight[:, None] * self.free[:, None]
         self.rng = np.random.default_rng(seed)
         self.should_stop = should_stop
@@ -73,8 +78,8 @@ class Lagrangian:
         }
 
     def multipliers(self, raw: np.ndarray) -> np.ndarray:
-        """From the master's multipliers to those of the problem: the scatter inside groups is always paid."""
-        return np.where(self.free, raw + self.offset, 0.0)
+        """From the master's multipliers, in units, to those of the problem."""
+        return np.where(self.free, self.unit * raw + self.offset, 0.0)
 
     # -- pricing ---------------------------------------------------------------------------------------------------
     def prove(self, t: np.ndarray, cutoff: float, node_limit: int) -> float:
@@ -149,8 +154,8 @@ class Lagrangian:
         c = self.pricer.arrays.system[which.component]
         points = self.pricer.arrays.points[c]
         pick = self.rng.integers(len(points), size=fresh)
-        n = self.pricer.instance.n_samples
-        extra = np.log(n / np.maximum(1.0, n * self.rng.uniform(0.02, 0.6, size=fresh))) - 1.0
+        sizes = self.pricer.instance.n_samples * self.rng.uniform(0.02, 0.6, size=fresh)
+        extra = [self._slope(which.component, max(1, int(m))) for m in sizes]
         all_means = np.concatenate([np.array(means).reshape(-1, points.shape[1]), points[pick]])
         return np.clip(all_means, which.lo, which.hi), np.concatenate([slopes, extra])
 
@@ -160,7 +165,7 @@ class Lagrangian:
         for i, which in enumerate(self.classes):
             means, slopes = self._starting_points(i)
             sets, values = self.pricer.local(which, t, means, slopes)
-            slack = 1e-7 * (1 + abs(sigma[i])) if math.isfinite(sigma[i]) else 0.0
+            slack = 1e-7 * (self.unit + abs(sigma[i])) if math.isfinite(sigma[i]) else 0.0
             good = np.flatnonzero(values < sigma[i] - slack)
             for row in good[np.argsort(values[good])][:most]:
                 added += self.add_set(i, sets[row], slopes[row])
@@ -174,7 +179,7 @@ class Lagrangian:
         which = self.classes[i]
         free = members & self.free
         cost = self.pricer.full_cost(which, members) - float(self.offset[free].sum())
-        self.master.add(free, i, cost)
+        self.master.add(free, i, cost / self.unit)
         mean = self.pricer.means_of(which, members)
         self.starts[i][0].append(mean)
         self.starts[i][1].append(float(slope))
@@ -191,7 +196,7 @@ class Lagrangian:
             for i, which in enumerate(self.classes):
                 for k in which.members:
                     if partition[k].any():
-                        self.add_set(i, partition[k], self._slope(which.component, partition[k]))
+                        self.add_set(i, partition[k], self._slope(which.component, self._size(partition[k])))
         self.centre = np.zeros(self.phi.shape[1] + len(self.free))
         self.centre[0] = 1.0
         t = self.multipliers(self.master.multipliers(self.centre))
@@ -218,15 +223,16 @@ class Lagrangian:
                 break
             value, x, sigma, duals = solved
             self._collect(duals)
-            promised = value + base - self.best
-            if promised <= 1e-3 * max(cutoff - self.best, 1e-9):  # nothing more to gain in this region
+            promised = self.unit * value + base - self.best
+            # What prices are short of is promised as well, and never kept.
+            if promised <= 1.5 * self.coarseness * max(cutoff - self.best, 1e-9 * self.unit):
                 if not self._enlarge():
                     break
                 continue
             before = self.best
             t = self.multipliers(self.master.multipliers(x))
             self.prove(t, cutoff, node_limit)
-            added = self.columns(t, sigma)
+            added = self.columns(t, self.unit * sigma)
             gained = self.best - before
             if gained > 0:
                 self.centre = x
@@ -252,11 +258,14 @@ class Lagrangian:
     def _values(self, t: np.ndarray) -> np.ndarray:
         """Slightly more than the smallest reduced cost that local search finds: sets below that are worth a row."""
         found = np.array([self.local_value(i, t) for i in range(len(self.classes))])
-        return found + 1e-3 * (1.0 + np.abs(found))
+        return found + 1e-3 * (self.unit + np.abs(found))
 
-    def _slope(self, k: int, members: np.ndarray) -> float:
+    def _size(self, members: np.ndarray) -> int:
+        return int(self.pricer.arrays.weight[members].sum())
+
+    def _slope(self, k: int, m: int) -> float:
+        """What one sample more or less changes in the cost of m samples."""
         table = self.pricer.arrays.entropy[k]
-        m = int(self.pricer.arrays.weight[members].sum())
         low, high = max(m - 1, 0), min(m + 1, len(table) - 1)
         slope = (table[high] - table[low]) / max(high - low, 1)
         return float(slope) if np.isfinite(slope) else 0.0

@@ -4,6 +4,7 @@
     s.t. sum_{g in S} T_g + sigma_c <= c_c(S)   for the generated sets S of pricing class c
          u and delta within a trust region, |delta| <= slack
 
+Everything is counted in units of the instance's scale, because a solver of linear programs has tolerances of its own.
 Its solution only proposes multipliers: what is claimed is recomputed from them by exact pricing.
 """
 

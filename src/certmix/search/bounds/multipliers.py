@@ -1,37 +1,37 @@
-"""Features for the multipliers of the dual bound: T_g = w_g phi(x_g) . u + scatter_g (design 3.1)."""
+"""Features for the multipliers of the dual bound, T_g = w_g (unit phi(x_g) . u + level) + scatter_g (design 3.1)."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from certmix.presolve.instance import Instance
+from certmix.search.bounds.scale import Scale
 
-TEMPERATURES = (1.0, 0.3, 2.0, 4.0)
+TEMPERATURES = (1.0, 0.3, 2.0, 4.0)  # units of the scale
+EMPTY = 50.0  # what an empty component costs a sample, in units of the scale
 CELLS = 40
 
 
-def component_costs(instance: Instance, labels: np.ndarray) -> np.ndarray:
-    """Cost per sample of every group in every component at the best parameters of a clustering, (N, K)."""
+def component_costs(instance: Instance, labels: np.ndarray, scale: Scale) -> np.ndarray:
+    """Cost per sample, in units, of every group in every component at the best parameters of a clustering, (N, K)."""
     problem = instance.problem
     point = problem.objective.best(labels)
     N, K = instance.n_groups, instance.n_components
     costs = np.empty((N, K))
-    with np.errstate(divide="ignore"):
-        level = -np.log(point.weights)
-    level = np.where(np.isfinite(level), level, 50.0)
     for k in range(K):
         c = 0 if instance.shared else k
         gap = instance.points[c] - instance.whitened(k, point.means[k])
-        costs[:, k] = 0.5 * np.einsum("ij,ij->i", gap, gap) + level[k] + problem.covariance.half_log_det[k]
-        costs[:, k] += instance.scatter[c] / instance.weight
-    return costs
+        costs[:, k] = 0.5 * np.einsum("ij,ij->i", gap, gap) + instance.scatter[c] / instance.weight
+        costs[:, k] += problem.covariance.half_log_det[k] - scale.level
+        costs[:, k] += -np.log(point.weights[k]) if point.weights[k] > 0 else EMPTY * scale.cost
+    return costs / scale.cost
 
 
-def features(instance: Instance, labels: np.ndarray, seed: int) -> np.ndarray:
+def features(instance: Instance, labels: np.ndarray, seed: int, scale: Scale) -> np.ndarray:
     """Features of shape (N, p); the first is where multipliers start, the soft minimum at temperature one."""
-    costs = component_costs(instance, labels)
+    costs = component_costs(instance, labels, scale)
     N, K = costs.shape
-    x = instance.points[0]
+    x = instance.points[0] / scale.length
     d = x.shape[1]
     columns = [soft_minimum(costs, t) for t in TEMPERATURES]
     columns.append(np.ones(N))
@@ -43,10 +43,10 @@ def features(instance: Instance, labels: np.ndarray, seed: int) -> np.ndarray:
     columns += list(np.exp(-(costs - costs.min(axis=0))).T)
     columns += list(_cells(x, seed).T)
     phi = np.stack(columns, axis=1)
-    # scale to unit spread, but leave the starting column as it is
-    scale = np.maximum(np.abs(phi - phi.mean(axis=0)).mean(axis=0), 1e-3)
-    scale[: len(TEMPERATURES) + 1] = 1.0
-    return np.asarray(phi / scale)
+    # to unit spread, but leave the starting column as it is
+    spread = np.maximum(np.abs(phi - phi.mean(axis=0)).mean(axis=0), 1e-3)
+    spread[: len(TEMPERATURES) + 1] = 1.0
+    return np.asarray(phi / spread)
 
 
 def soft_minimum(costs: np.ndarray, temperature: float) -> np.ndarray:

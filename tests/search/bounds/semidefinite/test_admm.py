@@ -10,6 +10,7 @@ import pytest
 
 from certmix.presolve.instance import reduce
 from certmix.problem import Problem
+from certmix.search.bounds.scale import Scale
 from certmix.search.bounds.semidefinite.admm import Method, awake, level_of
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
 from certmix.search.bounds.semidefinite.contraction import Region, contract
@@ -31,7 +32,8 @@ def started(seed: int) -> Method:
     domain.apart[3, 17] = domain.apart[17, 3] = True
     shape = contract(domain, instance)
     pools = pools_of(domain, shape, instance)
-    return cold_start(shape, pools, bound.T, bound.labels, 2.0 * instance.n_samples, Threads(1), np.inf)
+    penalty = 2.0 * Scale.of(instance, labels).cost * instance.n_samples
+    return cold_start(shape, pools, bound.T, bound.labels, penalty, Threads(1), np.inf)
 
 
 @pytest.mark.parametrize("seed", range(4))

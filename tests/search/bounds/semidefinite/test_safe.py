@@ -95,7 +95,7 @@ def test_the_bound_of_a_tiny_root_comes_close() -> None:
     for _, found in small_instances(20_000, 10, 61, merged=1.0):
         best = int(np.argmin(found.objective))
         instance, labels = found.instance, found.labels[best]
-        T = soft_minimum(instance, labels)
+        T = soft_minimum(instance, labels, 1.0)
         state = state_of(
             root_domain(instance, found.sizes[best] == 0), instance, T, labels, 2.0 * instance.n_samples
         )
@@ -131,7 +131,9 @@ def test_exclusion_keeps_everything_below_the_cutoff(step: str) -> None:
             if rng.random() < 0.6:  # where the bound is good, most is ruled out
                 best = found.labels[np.argmin(np.where(inside(found, domain), found.objective, np.inf))]
                 labels, n = best, found.instance.n_samples
-                state = state_of(domain, found.instance, soft_minimum(found.instance, best), best, 2.0 * n)
+                state = state_of(
+                    domain, found.instance, soft_minimum(found.instance, best, 1.0), best, 2.0 * n
+                )
             if state is None:
                 continue
             state.method.run(100)

@@ -16,6 +16,7 @@ from certmix.presolve.arrays import instance_arrays
 from certmix.presolve.instance import Instance
 from certmix.search.bounds.base import Explored
 from certmix.search.bounds.interval import IntervalBound
+from certmix.search.bounds.scale import Scale
 from certmix.search.bounds.semidefinite.contraction import Region
 from certmix.search.bounds.semidefinite.pools import MOST_BLOCKS, most_entries
 from certmix.search.bounds.semidefinite.record import MARGIN, NO_RECORD, SILENT_NOTE, Note, Recorder
@@ -65,7 +66,8 @@ class SemidefiniteBound:
         self.arrays = instance_arrays(instance)
         # Without a clustering, any split of the groups says where to look for pairs that are apart.
         self.labels = _any_labels(instance) if labels is None else instance.contract(labels)
-        self.T = soft_minimum(instance, self.labels)
+        scale = Scale.of(instance, self.labels)
+        self.T = soft_minimum(instance, self.labels, scale.cost)
         self.threads = threads or Threads(1)
         self.should_stop, self.on_root_bound = should_stop, on_root_bound
         self._roots = IntervalBound(instance).root()
@@ -79,6 +81,7 @@ class SemidefiniteBound:
             self.arrays,
             self.labels,
             self.T,
+            scale.cost,
             most_entries(instance) if entries is None else entries,
             lambda: self._interrupted or self.should_stop(),
             self._improved,

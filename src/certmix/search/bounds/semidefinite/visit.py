@@ -37,7 +37,7 @@ class Tuning:
     Attributes
     ----------
     iterations : of the method between two proofs: a round
-    penalty : of the method at first, per sample
+    penalty : of the method at first, per sample, in units of the scale
     root_rounds, node_rounds : the most rounds in a root, and in any other node
     stall_rounds, stall_gain : a node stalls when so many rounds close less than this share of the gap
     refine_rounds, refine_gain : likewise, for narrower blocks
@@ -90,6 +90,7 @@ class Surroundings:
     ----------
     labels : of the groups, of a good clustering
     T : (N,), multipliers to start from
+    unit : nats: the unit of costs
     most_entries : that one matrix of every block of a node may have together
     stop : asked between rounds
     improved : a clustering of the groups by local search from means, or None
@@ -99,6 +100,7 @@ class Surroundings:
     arrays: Arrays
     labels: np.ndarray
     T: np.ndarray
+    unit: float
     most_entries: float
     stop: Callable[[], bool]
     improved: Callable[[np.ndarray], np.ndarray | None]
@@ -183,7 +185,7 @@ class NodeVisit:
         if isinstance(warm, Warm):
             return warm_start(self.shape, pools, warm, self.threads, self.around.most_entries)
         around = self.around
-        T, sigma = around.T, TUNING.penalty * self.instance.n_samples
+        T, sigma = around.T, TUNING.penalty * around.unit * self.instance.n_samples
         if warm is not None:
             T, sigma = warm.T, warm.sigma
         return cold_start(self.shape, pools, T, around.labels, sigma, self.threads, around.most_entries)
@@ -283,7 +285,7 @@ class NodeVisit:
             return False
         gain = history[-1] - history[-1 - rounds]
         if not math.isfinite(self.cutoff):
-            return gain < 1e-3 * max(1.0, abs(history[-1]))
+            return gain < 1e-3 * max(self.around.unit, abs(history[-1]))
         return gain < share * (self.cutoff - history[-1])
 
     def _open(self) -> VisitedNode:

@@ -131,8 +131,10 @@ def keep(shape: Contraction, method: Method) -> Warm:
     return Warm(replace(shape, apart=np.zeros((0, 0), dtype=bool)), kept)
 
 
-def soft_minimum(instance: Instance, labels: np.ndarray) -> np.ndarray:
+def soft_minimum(instance: Instance, labels: np.ndarray, unit: float) -> np.ndarray:
     """Multipliers of the groups around a clustering: what a group costs, softly, in its cheapest component.
+
+    ``unit`` is the temperature.
 
     A uniform amount per cluster is added, so that the smallest clusters (a single group far out) do not undercut the
     clusters at hand.
@@ -154,7 +156,7 @@ def soft_minimum(instance: Instance, labels: np.ndarray) -> np.ndarray:
     costs[~instance.allowed] = np.inf
     costs[~np.isfinite(costs).any(axis=1)] = 0.0  # a group that is allowed in empty components only
     least = costs.min(axis=1)
-    T = least - np.log(np.exp(-(costs - least[:, None])).sum(axis=1))
+    T = least - unit * np.log(np.exp(-(costs - least[:, None]) / unit).sum(axis=1))
     alone = instance.entropy[used][:, instance.weight].min(axis=0)
     under = float(np.max(T - np.where(np.isfinite(alone), alone, np.inf), initial=0.0))
     return T + under * w / sizes[labels]

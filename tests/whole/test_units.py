@@ -1,0 +1,86 @@
+"""The units of the data: the same clusters in other units take the same work and have the same answer.
+
+Sums of squares are costs per sample times a number, beside what uniform weights cost, which is a constant. So the gap
+is asked for as a share of the sum of squares.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from certmix import solve
+from certmix.presolve.instance import reduce
+from certmix.problem import Problem
+from certmix.result import Result
+from certmix.search.bounds.scale import Scale
+from certmix.status import Status
+
+DOUBLINGS = (-5, 3, 10)  # of the data; costs are doubled twice as often
+
+
+def points(n: int, d: int, K: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng([seed, n])
+    return rng.normal(scale=2.0, size=(K, d))[rng.integers(K, size=n)] + rng.normal(size=(n, d))
+
+
+def solved(data: np.ndarray, K: int, engine: str, share: float, **problem: Any) -> Result:
+    """A proved clustering, with a gap of a share of the sum of squares around the overall mean."""
+    spread = 0.5 * float(((data - data.mean(axis=0)) ** 2).sum())
+    asked = Problem(data, K, variance=1.0, weights="uniform", **problem)
+    result = solve(asked, engine, gap=0.0, absolute_gap=share * spread, verify=False, threads=1)
+    assert result.status is Status.OPTIMAL
+    return result
+
+
+@pytest.mark.parametrize(
+    ("engine", "n", "d", "K", "share"),
+    [
+        ("interval", 40, 2, 3, 1e-6),
+        ("dual", 60, 2, 5, 1e-5),
+        ("sdp", 60, 6, 3, 1e-5),
+        ("parts", 80, 5, 2, 1e-3),
+        ("bnb", 12, 2, 2, 1e-6),
+    ],
+)
+def test_k_means_in_other_units(engine: str, n: int, d: int, K: int, share: float) -> None:
+    """Data in other units: the same nodes, the same clusters. (The solver behind ``bnb`` has tolerances of its own.)"""
+    data = points(n, d, K, 7)
+    plain = solved(data, K, engine, share)
+    for doublings in DOUBLINGS:
+        scaled = solved(2.0**doublings * data, K, engine, share)
+        assert np.array_equal(scaled.labels, plain.labels)
+        assert scaled.nodes == plain.nodes or engine == "bnb"
+
+
+@pytest.mark.parametrize("engine", ["interval", "dual", "sdp"])
+def test_variance_in_other_units(engine: str) -> None:
+    """Data and variance in other units are the same problem, free weights or not."""
+    data = points(40, 2, 3, 8)
+    results = [
+        solve(Problem(2.0**a * data, 3, variance=4.0**a * 1.3), engine, verify=False, threads=1)
+        for a in (-20, 0, 20)
+    ]
+    for result in results:
+        assert np.array_equal(result.labels, results[0].labels)
+        assert result.nodes == results[0].nodes
+
+
+def test_the_scale_is_that_of_the_data() -> None:
+    """One nat at the variance that fits; the square with the data; coordinates without spread do not count."""
+    rng = np.random.default_rng(5)
+    labels = np.repeat([0, 1, 2], 200)
+    data = rng.normal(size=(600, 3)) + 9.0 * labels[:, None]
+    found = Scale.of(reduce(Problem(data, 3, variance=1.0, weights="uniform")), labels)
+    assert 0.9 < found.cost < 1.1
+    assert found.level == pytest.approx(math.log(3))
+    flat = np.column_stack([data, np.zeros((600, 4))])
+    for other, factor in ((flat, 1.0), (1e-4 * data, 1e-8), (1e4 * data, 1e8)):
+        scaled = Scale.of(reduce(Problem(other, 3, variance=1.0, weights="uniform")), labels)
+        assert scaled.cost == pytest.approx(factor * found.cost, rel=1e-9)
+    # Free weights: the nat is a unit of its own, but only where data cost less.
+    assert Scale.of(reduce(Problem(1e-4 * data, 3, variance=1.0)), labels).cost == 1.0
+    assert Scale.of(reduce(Problem(1e4 * data, 3, variance=1.0)), labels).cost > 1e7
