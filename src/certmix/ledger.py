@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -22,6 +22,7 @@ from certmix.problem import Point, Problem, is_feasible
 from certmix.state import Resumable, State
 from certmix.status import Tolerances
 from certmix.stopping import Stop, current
+from certmix.verify.chords import Envelope
 
 if TYPE_CHECKING:
     from certmix.result import Result
@@ -89,6 +90,7 @@ class Ledger:
             "computed"  # level of the bound's proof; an engine that relies on a solver says so
         )
         self.record: Any = None  # what an engine leaves for the maker of a certificate; nothing reads it here
+        self.envelope: Envelope | None = None  # of an unknown variance: bounds at known ones
         self.keeps_proof = False  # whether the certificate is wanted, or only that it has been checked
         self.resumed = State()  # what an earlier run left for its engine to go on from
         self.resumable: Resumable | None = None  # who knows what a later run can go on from
@@ -141,7 +143,7 @@ class Ledger:
         with self._telling:
             if self.sealed or not math.isfinite(point.value) or point.value >= self.upper:
                 return False
-            self.incumbent = Point(labels.copy(), point.means, point.weights, point.value)
+            self.incumbent = replace(point, labels=labels.copy())
             self.source = source
             self._record(source)
         return True

@@ -17,6 +17,7 @@ from certmix.presolve.groups import group_samples
 from certmix.problem import Point, Problem, interchangeable, satisfaction_table
 from certmix.problem.measurements import measurements
 from certmix.problem.satisfaction import Satisfaction
+from certmix.problem.scale import optimal_variances
 from certmix.saving import as_dict, read, save
 from certmix.status import Status, Termination, Tolerances, decide
 from certmix.summary import summary
@@ -69,6 +70,14 @@ class Result:
         What the checker said, where the level is ``verified``; ``lower_bound`` is then the bound that it confirmed.
     verification : str
         How long the proof took to make and to check, or why it is not verified; empty where there was nothing to prove.
+    variance : float, or None
+        The variance that was found with the clustering, where it was unknown.
+    variance_interval : (lower, upper), or None
+        Between which the variance was unknown and the clustering is proved optimal, to within the gap that was asked
+        for: at every known variance in it no clustering is better by more.
+    envelope : ndarray of shape (m, 2), or None
+        Of an unknown variance: eta = 1 / (2 variance), and a lower bound of ``eta W + E`` over all clusterings, W their
+        sum of squares and E all that does not depend on the variance.
     resumes : int
         How often the run was taken up again after it had been cut short; ``seconds`` and ``nodes`` are those of all.
     """
@@ -103,9 +112,12 @@ class Result:
     verdict: Verdict | None = None
     verification: str = ""
     resumes: int = 0
+    variance: float | None = None
+    variance_interval: tuple[float, float] | None = None
+    envelope: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        for name in ("labels", "means", "weights", "posterior", "runner_up", "fixed"):
+        for name in ("labels", "means", "weights", "posterior", "runner_up", "fixed", "envelope"):
             array = getattr(self, name)
             if array is not None:
                 array = np.array(array)
@@ -280,12 +292,13 @@ def build_result(
     message: str = "",
 ) -> Result:
     """The result of a run from its ledger. The status is decided here, by comparing numbers."""
-    point = ledger.incumbent
+    point, known = ledger.incumbent, problem
     posterior = runner_up = fixed = None
     if point is not None:
         point = _ordered(problem, point)
         fixed = fixed_samples(problem)
-        posterior, runner_up = _posterior(problem, point.labels, point.means, point.weights)
+        known = problem if point.variance is None else problem.at_scale(1.0 / point.variance)
+        posterior, runner_up = _posterior(known, point.labels, point.means, point.weights)
         posterior[fixed], runner_up[fixed] = 1.0, -1
     lower = ledger.bound
     status = decide(ledger.upper, lower, ledger.tolerances, infeasible=infeasible)
@@ -320,8 +333,24 @@ def build_result(
         source=ledger.source,
         fixed=fixed,
         data=problem.data,
-        precision=problem.covariance.precision.readable(),
+        precision=known.covariance.precision.readable(),
+        variance=None if point is None else point.variance,
+        variance_interval=_variance_interval(problem, ledger),
+        envelope=None
+        if ledger.envelope is None
+        else np.array([(0.5 * t, x) for t, x in ledger.envelope.points]),
     )
+
+
+def _variance_interval(problem: Problem, ledger: Ledger) -> tuple[float, float] | None:
+    point = ledger.incumbent
+    if point is None or point.variance is None or ledger.envelope is None:
+        return None
+    scale = 1.0 / point.variance
+    squares = 0.5 * float(problem.objective.distances_to_own(point.labels, point.means).sum())
+    # The rest is what the objective has beside the squares and N log t.
+    rest = point.value - squares * scale + ledger.envelope.half * math.log(scale)
+    return optimal_variances(ledger.envelope, (squares, rest), scale, ledger.tolerances.allowed(ledger.upper))
 
 
 def fixed_samples(problem: Problem) -> np.ndarray:
@@ -340,7 +369,7 @@ def _ordered(problem: Problem, point: Point) -> Point:
         members = np.flatnonzero(classes == c)
         old[members] = members[np.lexsort(point.means[members].T[::-1])]
     new = np.argsort(old)
-    return Point(new[point.labels], point.means[old], point.weights[old], point.value)
+    return replace(point, labels=new[point.labels], means=point.means[old], weights=point.weights[old])
 
 
 def _posterior(

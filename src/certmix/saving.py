@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FORMAT = "certmix-result"
 VERSION = 1
 # Arrays of the NPZ file; those of one number per sample that JSON readers rarely want are only there.
-_ARRAYS = ("labels", "means", "weights", "posterior", "runner_up", "fixed", "data", "precision")
+_ARRAYS = ("labels", "means", "weights", "posterior", "runner_up", "fixed", "data", "precision", "envelope")
 _ONLY_NPZ = ("posterior", "runner_up", "fixed")
 MOST_DATA = 50 * 2**20  # bytes of samples that are kept with a result
 MOST_BYTES = 2**30  # what the arrays of a result may take in memory
@@ -58,6 +58,11 @@ def as_dict(result: Result) -> dict[str, Any]:
         "n_components": result.n_components,
         "tolerances": {"relative": result.tolerances.relative, "absolute": result.tolerances.absolute},
         "sizes": _plain(result.sizes),
+        "variance": finite(result.variance) if result.variance is not None else None,
+        "variance_interval": None
+        if result.variance_interval is None
+        else [finite(v) for v in result.variance_interval],
+        "envelope": _plain(result.envelope),
         "weights": _plain(result.weights),
         "means": _plain(result.means),
         "labels": _plain(result.labels),
@@ -197,6 +202,9 @@ def _fields(document: Mapping[str, Any]) -> dict[str, Any]:
             TracePoint(float(seconds), _number(incumbent, math.inf), _number(bound, -math.inf))
             for seconds, incumbent, bound in document["trace"]
         ),
+        "variance": _positive(document.get("variance")),
+        "variance_interval": _interval(document.get("variance_interval")),
+        "envelope": _array(document.get("envelope"), "envelope", (None, 2), np.float64),
         "nodes": int(document["nodes"]),
         "seconds": float(document["seconds"]),
         "resumes": int(document.get("resumes", 0)),
@@ -210,6 +218,22 @@ def _fields(document: Mapping[str, Any]) -> dict[str, Any]:
         "precision": _precision(document.get("precision"), K, d),
         "transform": _transform(document.get("preprocessing")),
     }
+
+
+def _positive(value: Any) -> float | None:
+    if value is None:
+        return None
+    found = _number(value, math.nan)
+    if not 0.0 < found < math.inf:
+        raise InputError(f"its variance is {value!r}, not a positive number")
+    return found
+
+
+def _interval(value: Any) -> tuple[float, float] | None:
+    if value is None:
+        return None
+    low, high = value
+    return _number(low, 0.0), _number(high, math.inf)
 
 
 def _truths(value: Any, n: int) -> np.ndarray | None:
@@ -245,11 +269,12 @@ def _strings(value: Any, what: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _array(value: Any, what: str, shape: tuple[int, ...], kind: type) -> np.ndarray | None:
+def _array(value: Any, what: str, shape: tuple[int | None, ...], kind: type) -> np.ndarray | None:
+    """An array of that shape; None in it stands for any length."""
     if value is None:
         return None
     array = np.array(value, dtype=np.float64)  # None becomes NaN
-    if array.shape != shape:
+    if len(shape) != array.ndim or any(w not in (None, m) for w, m in zip(shape, array.shape, strict=True)):
         raise InputError(f"{what} has shape {array.shape} where {shape} is expected")
     whole = kind is np.int64
     if whole and not np.array_equal(array, np.rint(array)):

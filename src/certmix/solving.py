@@ -29,6 +29,8 @@ from certmix.result import Result, build_result
 from certmix.resuming import Unfinished, identity
 from certmix.status import Termination
 from certmix.stopping import Abandoned, Stop, attend
+from certmix.variance.engine import UnknownVariance
+from certmix.variance.unbounded import refuse_unbounded
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -109,13 +111,17 @@ def solve(
     ledger = Ledger(problem, options.tolerances, (), Stop())
     ledger.keeps_proof = bool(options.certificate)
     automatic = options.engine == "auto"
+    known = problem.at_scale(1.0) if problem.covariance.unknown else problem
     if earlier is not None and automatic:
         chosen, reason = earlier.engine, "the run that is resumed has it"
     else:
-        chosen, reason = choose(problem, options) if automatic else (options.engine, "")
+        chosen, reason = choose(known, options) if automatic else (options.engine, "")
     runner = find_engine(chosen)
     options.refuse_unused(chosen, automatic=automatic)
-    require(runner, problem, options)
+    require(runner, known, options)
+    if problem.covariance.unknown:
+        refuse_unbounded(problem)
+        runner = UnknownVariance(runner)
     words = [f"note: {note}" for note in problem.notes] if verbose else []
     words += [f"engine: {chosen}, because {reason}"] if reason else []
     if any(isinstance(observer, Snapshot) for observer in observers):

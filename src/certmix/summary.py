@@ -21,7 +21,7 @@ def summary(result: Result) -> str:
     """Header block, components, side constraints, and one sentence that says what is proved."""
     parts = [_title("Certified Gaussian mixture clustering"), _header(result)]
     if result.labels is not None:
-        parts += [_rule("="), *_components(result)]
+        parts += [_rule("="), *_components(result), *_variance(result)]
     if result.constraints:
         parts += [_rule("="), *_constraints(result)]
     parts += [_rule("="), textwrap.fill(result.sentence(), WIDTH)]
@@ -105,6 +105,18 @@ def _components(result: Result) -> list[str]:
     if hidden:
         lines.append(f"({hidden} more feature{'s' if hidden > 1 else ''}: see result.means)")
     return lines
+
+
+def _variance(result: Result) -> list[str]:
+    """The variance that was found, and for which known ones the clustering is optimal too."""
+    if result.variance is None:
+        return []
+    said = f"Variance {number(result.variance, 8)}, found with the clustering."
+    if result.variance_interval is not None:
+        low, high = (number(v, 6) for v in result.variance_interval)
+        upto = f"from {low} to {high}" if math.isfinite(result.variance_interval[1]) else f"from {low} on"
+        said += f" At every variance {upto} the same clustering is optimal to within the same gap."
+    return [_rule("-"), textwrap.fill(said, WIDTH)]
 
 
 def _constraints(result: Result) -> list[str]:

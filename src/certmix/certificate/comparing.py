@@ -8,7 +8,7 @@ from typing import Any
 RULES = ("together", "apart", "implications", "labels", "sizes", "counts")
 PARTS: dict[str, tuple[str, ...]] = {
     "components": ("n_components",),
-    "covariance": ("precision", "half_log_det"),
+    "covariance": ("precision", "half_log_det", "variance"),
     "weights": ("fixed_weights",),
     "prior": ("alpha", "prior_mean", "prior_precision"),
     "bounds": ("mean_lower", "mean_upper", "weight_lower", "weight_upper"),
@@ -21,9 +21,7 @@ PARTS: dict[str, tuple[str, ...]] = {
 
 def different(own: Mapping[str, Any], stated: Mapping[str, Any]) -> list[str]:
     """The parts in which two statements differ, a missing entry being a difference."""
-    return [
-        p for p, entries in PARTS.items() if any(e not in own or own[e] != stated.get(e) for e in entries)
-    ]
+    return [p for p, entries in PARTS.items() if any(own.get(e) != stated.get(e) for e in entries)]
 
 
 def where(part: str, own: Mapping[str, Any], stated: Mapping[str, Any]) -> str:
@@ -38,7 +36,8 @@ def told(part: str, stated: Mapping[str, Any]) -> str:
     if part == "components":
         return f"{K} component{'s' if K > 1 else ''}"
     if part == "covariance":
-        return _covariance(s["precision"])
+        unknown = "an unknown variance, shape: " if "variance" in s else ""
+        return unknown + _covariance(s["precision"])
     if part == "weights":
         fixed = s["fixed_weights"]
         return "free weights" if fixed is None else f"weights {_some(fixed)}"

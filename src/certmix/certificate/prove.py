@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from certmix.certificate.chords import chained
 from certmix.certificate.draft import Draft, Unproved
 from certmix.certificate.parts import PartProof, added
 from certmix.certificate.statement import state
@@ -60,7 +61,8 @@ def make(
     Parameters
     ----------
     record : what the engine left behind in ``ledger.record``; makes things quicker where there is one. A sequence of
-        :class:`PartProof` is that of a run by parts
+        :class:`PartProof` is that of a run by parts, one of :class:`certmix.certificate.envelope.Solved` that of a run
+        with an unknown variance
     time_limit : seconds; by default a minute and ten times as long as the run took
     threads : how many the ascent of multipliers may use
 
@@ -74,6 +76,14 @@ def make(
         raise Unproved("there is no clustering with a lower bound")
     if result.certificate_level.startswith("attested"):
         raise Unproved(f"its bound is {result.certificate_level}")
+    if problem.covariance.unknown and not infeasible:
+        end = time.perf_counter() + (math.inf if time_limit is None else time_limit)
+
+        def at_known(known: Problem, found: Result, own: Any) -> Made:
+            left = None if time_limit is None else max(0.0, end - time.perf_counter())
+            return make(known, found, own, time_limit=left, threads=threads, should_stop=should_stop)
+
+        return chained(problem, result, record or (), at_known)
     if isinstance(record, Sequence) and not infeasible:
         return added(problem, result, record)
     matrices = (problem.covariance.precision, problem.prior.precision)

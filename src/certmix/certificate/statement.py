@@ -21,7 +21,9 @@ def state(problem: Problem, rules: Rules | None = None) -> dict[str, Any]:
     p, rules = problem, problem.rules if rules is None else rules
     boxed, prior = p.has_weight_box, p.prior
     K, d = p.n_components, p.n_features
+    unknown = {} if p.covariance.variances is None else {"variance": _range(p.covariance.variances)}
     return {
+        **unknown,
         "n_samples": p.n_samples,
         "n_features": d,
         "n_components": K,
@@ -54,6 +56,11 @@ def _together(rules: Rules, n: int) -> list[list[int]]:
     of = merged(rules, n)
     _, first = np.unique(of, return_index=True)
     return [[int(first[g]), i] for i, g in enumerate(of.tolist()) if first[g] != i]
+
+
+def _range(variances: tuple[float, float]) -> list[float | None]:
+    low, high = variances
+    return [low, high if math.isfinite(high) else None]
 
 
 def _sorted(rows: Any) -> list[list[int]]:

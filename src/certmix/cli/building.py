@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -148,10 +148,13 @@ def read_data(request: Request) -> _Data:
 
 
 def _check_covariance_options(request: Request) -> None:
+    unknown = request.variance is not None and parsing.variance(request.variance) == parsing.UNKNOWN
+    if request.variance_range is not None and not unknown:
+        raise InputError("--variance-range is for an unknown variance: add --variance unknown")
     given = [
         option
         for option, value in (
-            ("--variance", request.variance),
+            ("--variance", None if unknown else request.variance),
             ("--precision", request.precision),
             ("--precision-from", request.precision_from),
         )
@@ -233,9 +236,19 @@ def _file(request: Request) -> _Data:
 
 
 def _covariance(request: Request, data: _Data) -> tuple[dict[str, Any], list[str]]:
+    variance = None if request.variance is None else parsing.variance(request.variance)
+    if variance == parsing.UNKNOWN:
+        shape = replace(request, variance=None, variance_range=None)
+        given = shape.precision is not None or shape.precision_from is not None
+        limits = request.variance_range
+        return {
+            "variance": variance,
+            "variance_range": None if limits is None else parsing.variance_range(limits),
+            **(_covariance(shape, data)[0] if given else {}),
+        }, []
     columns = [str(c) for c in data.frame.columns]
-    if request.variance is not None:
-        return {"variance": parsing.variance(request.variance)}, []
+    if variance is not None:
+        return {"variance": variance}, []
     if request.precision is not None:
         from certmix.io.matrices import read_matrix
 

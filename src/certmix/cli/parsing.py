@@ -7,6 +7,8 @@ from typing import Any
 
 from certmix.errors import InputError
 
+UNKNOWN = "unknown"
+
 
 def whole(text: str) -> int:
     """A whole number, for typer: its own message would not show what was written."""
@@ -59,9 +61,20 @@ def weights(text: str) -> Any:
 
 
 def variance(text: str) -> Any:
-    """One number, or one for each component."""
+    """One number, or one for each component; or ``unknown``."""
+    if text.strip().lower() == UNKNOWN:
+        return UNKNOWN
     found = numbers(text, "--variance")
     return found[0] if len(found) == 1 else found
+
+
+def variance_range(text: str) -> tuple[float | None, float | None]:
+    """``LO,HI``, ``LO`` or ``,HI``."""
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) > 2 or not any(parts):
+        raise InputError(f"--variance-range {text!r}: give LO,HI, or LO, or ,HI")
+    low, high = (numbers(part, "--variance-range")[0] if part else None for part in (*parts, "")[:2])
+    return low, high
 
 
 def priors(texts: Sequence[str], data: Any) -> list[Any]:

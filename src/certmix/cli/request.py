@@ -95,7 +95,20 @@ class Request:
     ] = None
     variance: Annotated[
         str | None,
-        Option("Known variance: one number, or one for each component.", metavar="V", panel=_MODEL),
+        Option(
+            "Known variance: one number, or one for each component; unknown, to find it (times --precision, if given).",
+            metavar="V",
+            choices=("unknown",),
+            panel=_MODEL,
+        ),
+    ] = None
+    variance_range: Annotated[
+        str | None,
+        Option(
+            "Smallest and largest value of an unknown variance; one of them may be left out (0.01, or ,5).",
+            metavar="LO,HI",
+            panel=_MODEL,
+        ),
     ] = None
     precision: Annotated[
         Path | None, Option("Known precision matrix, CSV or NPY.", metavar="FILE", panel=_MODEL)

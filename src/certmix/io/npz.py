@@ -84,7 +84,7 @@ class NestedArrays(Mapping[str, np.ndarray]):
         parts: Sequence[bytes | Stored | zipfile.ZipInfo | None],
         archive: zipfile.ZipFile | None = None,
     ) -> None:
-        self.own, self.parts, self._archive = own, parts, archive
+        self.own, self.parts, self.archive = own, parts, archive
         self._last: tuple[int, Mapping[str, np.ndarray]] = (-1, {})
 
     @property
@@ -98,11 +98,11 @@ class NestedArrays(Mapping[str, np.ndarray]):
         if part is None:
             raise InputError(f"the proof of part {t} was not kept")
         if isinstance(part, zipfile.ZipInfo):
-            assert self._archive is not None
+            assert self.archive is not None
             if part.file_size > MOST_PART:
                 raise InputError(f"{part.filename} holds more than {MOST_PART:,} bytes")
             with _readable(part.filename):
-                return self._archive.read(part)
+                return self.archive.read(part)
         return part.read() if isinstance(part, Stored) else part
 
     def __getitem__(self, name: str) -> np.ndarray:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from certmix import memory
+from certmix.errors import UnsupportedError
 from certmix.presolve.groups import Groups, group_samples
 from certmix.presolve.tables import entropy_tables
 from certmix.presolve.whitening import Coordinates, centre_of, system_of, whitening_error
@@ -153,6 +154,8 @@ def reduce(problem: Problem) -> Instance:
 
 
 def _reduced(problem: Problem) -> Instance:
+    if problem.covariance.unknown:
+        raise UnsupportedError("this takes a known variance only; certmix.solve takes an unknown one")
     groups = group_samples(problem)
     centre = centre_of(problem.data)
     shared = problem.covariance.shared and problem.prior.precision.alike

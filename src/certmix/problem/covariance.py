@@ -1,7 +1,11 @@
-"""Known covariances, shared or one for each component, and three rules that estimate them from classes."""
+"""Known covariances, shared or one for each component, and three rules that estimate them from classes.
+
+A covariance may also be known but for one factor, the variance sigma^2: then its shape is known.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -23,19 +27,34 @@ _MOST_EIGENVALUES = 500
 
 @dataclass(frozen=True)
 class Covariance:
-    """The known precision matrices.
+    """The known precision matrices, or their known shape.
 
     Attributes
     ----------
     precision : Matrices, one when shared, else K
     half_log_det : ndarray of shape (K,)
         What one sample adds to the objective through the normalising constant of its component,
-        ``1/2 log det Sigma_k``. Zero for a shared covariance, where it is the same for every clustering and
-        is left out.
+        ``1/2 log det Sigma_k``. Zero for a shared covariance that is known, where it is the same for every clustering
+        and is left out.
+    variances : (lower, upper), or None
+        Between which the unknown variance lies that the covariances are to be multiplied by; None when they are known.
     """
 
     precision: Matrices
     half_log_det: np.ndarray
+    variances: tuple[float, float] | None = None
+
+    @property
+    def unknown(self) -> bool:
+        """Whether the variance is to be found."""
+        return self.variances is not None
+
+    def scaled(self, scale: float) -> Covariance:
+        """The known covariance whose precision is so many times that of this shape."""
+        half = np.zeros(len(self.half_log_det))
+        if not self.shared:
+            half = self.half_log_det - 0.5 * self.precision.entries.shape[1] * math.log(scale)
+        return Covariance(Matrices(scale * self.precision.entries), frozen(half))
 
     @property
     def shared(self) -> bool:
@@ -53,6 +72,52 @@ class Covariance:
     def times(self, k: int, rows: np.ndarray) -> np.ndarray:
         """Rows times the precision matrix of component ``k``."""
         return self.precision.times(0 if self.shared else k, rows)
+
+
+def covariance_of(
+    *,
+    n_components: int,
+    n_features: int,
+    variance: Any = None,
+    precision: Any = None,
+    covariance: Any = None,
+    variance_range: Any = None,
+) -> Covariance:
+    """Validate what was given: a known covariance, or a shape and ``variance="unknown"``."""
+    unknown = isinstance(variance, str) and variance == "unknown"
+    if variance_range is not None and not unknown:
+        raise InputError("a range of variances is given, but the variance is not unknown")
+    shape = known_covariance(
+        n_components=n_components,
+        n_features=n_features,
+        variance=None if unknown else variance,
+        precision=precision,
+        covariance=covariance,
+    )
+    if not unknown:
+        return shape
+    half = shape.half_log_det
+    if shape.shared:
+        half = frozen(np.full(n_components, -0.5 * shape.precision.log_determinant(0)))
+    return Covariance(shape.precision, half, _variances(variance_range))
+
+
+def _variances(given: Any) -> tuple[float, float]:
+    """The range of an unknown variance; open where nothing is given."""
+    try:
+        low, high = (None, None) if given is None else given
+        lower, upper = 0.0 if low is None else float(low), math.inf if high is None else float(high)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"the range of variances must be a pair (smallest, largest), not {given!r}"
+        ) from None
+    if not 0.0 <= lower < upper:
+        raise InputError(
+            f"the range of variances must be two numbers with 0 <= smallest < largest, not {lower:g} and {upper:g}"
+        )
+    if (lower and lower < 1e-280) or (math.isfinite(upper) and not 1e-280 <= upper <= 1e280):
+        raise InputError("the range of variances is beyond double precision; rescale the data")
+    return lower, upper
 
 
 def known_covariance(
@@ -77,6 +142,8 @@ def known_covariance(
 
 def _from_variance(variance: Any, n_components: int, d: int) -> Covariance:
     """A scalar for all components, or one scalar for each."""
+    if isinstance(variance, str):
+        raise InputError(f"variance must be numbers or 'unknown', not {variance!r}")
     v = numbers(variance, "variance")
     if v.ndim > 1 or (v.ndim == 1 and v.shape[0] != n_components):
         raise InputError(
@@ -96,7 +163,9 @@ def _taken_over(found: Covariance, n_components: int, d: int) -> Covariance:
     per_component = not found.shared or bool(np.any(found.half_log_det))
     if found.precision.entries.shape[1] != d or (per_component and len(found.half_log_det) != n_components):
         raise InputError("the covariance is that of a problem with other features or components")
-    return found if per_component else Covariance(found.precision, frozen(np.zeros(n_components)))
+    if per_component:
+        return found
+    return Covariance(found.precision, frozen(np.zeros(n_components)), found.variances)
 
 
 def _from_matrices(matrix: Any, what: str, n_components: int, d: int) -> Covariance:

@@ -28,9 +28,11 @@ class Feature(StrEnum):
     PER_COMPONENT = "one covariance per component"
     ESTIMATORS = "estimator constraints"
     ALLOW_EMPTY = "empty components"
+    UNKNOWN_VARIANCE = "an unknown variance"
 
 
-EVERY_FEATURE = frozenset(Feature)
+# An engine never sees an unknown variance: certmix.variance asks it at known ones.
+EVERY_FEATURE = frozenset(Feature) - {Feature.UNKNOWN_VARIANCE}
 
 
 def features(problem: Problem) -> frozenset[Feature]:
@@ -51,5 +53,6 @@ def features(problem: Problem) -> frozenset[Feature]:
         Feature.PER_COMPONENT: not problem.covariance.shared,
         Feature.ESTIMATORS: bool(problem.estimators),
         Feature.ALLOW_EMPTY: problem.allow_empty,
+        Feature.UNKNOWN_VARIANCE: problem.covariance.unknown,
     }
     return frozenset(f for f, yes in used.items() if yes)

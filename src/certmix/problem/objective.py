@@ -10,6 +10,7 @@ import numpy as np
 
 from certmix.errors import InfeasibleError, InputError
 from certmix.problem.averages import average_in_box
+from certmix.problem.scale import best_variance, least_by_scale, prior_moves_means
 
 if TYPE_CHECKING:
     from certmix.problem.problem import Problem
@@ -17,12 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Point:
-    """Labels with their best parameters and the objective there."""
+    """Labels with their best parameters and the objective there; the variance where that is unknown."""
 
     labels: np.ndarray
     means: np.ndarray
     weights: np.ndarray
     value: float
+    variance: float | None = None
 
 
 class Objective:
@@ -34,19 +36,30 @@ class Objective:
             - \log\pi_{z_i}\Bigr]
           + \sum_k \tfrac12 (\mu_k-m_k)^\top \Lambda_k (\mu_k-m_k) - \sum_k (\alpha_k-1)\log\pi_k
 
-    The log-determinants are there only with one covariance per component.
+    The log-determinants are there only with one covariance per component, or where the variance :math:`\sigma^2` is
+    unknown: then :math:`\Sigma_k = \sigma^2 \Sigma_{0k}`, and :math:`\sigma^2` is found with the means.
     """
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
 
     # -- a full point ----------------------------------------------------------------------------------------
-    def value(self, labels: np.ndarray, means: np.ndarray, weights: np.ndarray) -> float:
-        """The objective of a full point; infinite where a used weight is zero. Ignores side constraints."""
+    def value(
+        self, labels: np.ndarray, means: np.ndarray, weights: np.ndarray, variance: float | None = None
+    ) -> float:
+        """The objective of a full point; infinite where a used weight is zero. Ignores side constraints.
+
+        An unknown variance that is not given is the best one.
+        """
         p = self.problem
         labels = self.checked_labels(labels)
         sizes = np.bincount(labels, minlength=p.n_components)
         total = self.distances_to_own(labels, means).sum() * 0.5
+        if p.covariance.unknown:
+            v = best_variance(p, total) if variance is None else variance
+            if v == 0.0:
+                return -math.inf
+            total = total / v + 0.5 * p.n_samples * p.n_features * math.log(v)
         total += float(sizes @ p.covariance.half_log_det)
         total += self.weight_cost(sizes, weights)
         return float(total + self.mean_prior_cost(means))
@@ -100,7 +113,22 @@ class Objective:
         labels = self.checked_labels(labels)
         means = self.best_means(labels)
         weights = self.best_weights(np.bincount(labels, minlength=self.problem.n_components))
-        return Point(labels, means, weights, self.value(labels, means, weights))
+        if not self.problem.covariance.unknown:
+            return Point(labels, means, weights, self.value(labels, means, weights))
+        if prior_moves_means(self.problem):
+            means = self._means_with_variance(labels, means)
+        variance = best_variance(self.problem, 0.5 * self.distances_to_own(labels, means).sum())
+        return Point(labels, means, weights, self.value(labels, means, weights, variance), variance)
+
+    def _means_with_variance(self, labels: np.ndarray, means: np.ndarray) -> np.ndarray:
+        """The best means for labels where a prior pulls at them: how much it does depends on the variance."""
+
+        def at(scale: float) -> tuple[float, float, np.ndarray]:
+            found = self.problem.at_scale(scale).objective.best_means(labels)
+            squares = 0.5 * float(self.distances_to_own(labels, found).sum())
+            return squares, self.mean_prior_cost(found), found
+
+        return least_by_scale(self.problem, at)
 
     def best_means(self, labels: np.ndarray) -> np.ndarray:
         p = self.problem

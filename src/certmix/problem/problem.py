@@ -1,7 +1,8 @@
-"""What is asked: data, known covariance, weights, priors, boxes and side constraints, validated once."""
+"""What is asked: data, covariance, weights, priors, boxes and side constraints, validated once."""
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from collections.abc import Iterable, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 from certmix.errors import CovarianceWarning, InfeasibleError, InputError, about
 from certmix.hints import did_you_mean
 from certmix.problem.constraints import Constraint
-from certmix.problem.covariance import Covariance, frozen, known_covariance, numbers
+from certmix.problem.covariance import Covariance, covariance_of, frozen, numbers
 from certmix.problem.priors import Prior, PriorLike, combine_priors
 from certmix.problem.rules import ALL, Rules, resolve_rules
 from certmix.problem.samples import Samples
@@ -33,7 +34,8 @@ class Problem:
             - \log p(\mu, \pi)
 
     subject to the side constraints and boxes. Constants that do not depend on the clustering are left out;
-    with one covariance per component :math:`\tfrac12 \log\det \Sigma_{z_i}` is added for every sample.
+    with one covariance per component, and with an unknown variance, :math:`\tfrac12 \log\det \Sigma_{z_i}` is added
+    for every sample.
 
     Parameters
     ----------
@@ -45,6 +47,11 @@ class Problem:
         The known covariance: a scalar variance (or one per component), a precision matrix or a covariance
         matrix, shape (d, d), (d,) for the diagonal of a diagonal one, or (K, d, d) for one per component. Unit
         variance, with a warning, when none is given.
+
+        ``variance="unknown"``: the covariance is known but for a factor, which is found together with the clustering. A
+        precision or covariance beside it is the shape that the factor multiplies; the identity when none is given.
+    variance_range : (smallest, largest), optional
+        Between which an unknown variance lies; None for an end that is open.
     weights : "free", "uniform" or array of shape (K,)
         Mixing weights to be found, or fixed. With uniform weights and a shared covariance this is k-means in
         the whitened space.
@@ -75,6 +82,7 @@ class Problem:
         variance: Any = None,
         precision: Any = None,
         covariance: Any = None,
+        variance_range: tuple[float | None, float | None] | None = None,
         weights: Any = "free",
         mean_bounds: tuple[Any, Any] | None = None,
         weight_bounds: tuple[Any, Any] | None = None,
@@ -91,12 +99,13 @@ class Problem:
             self.n_components = _component_count(n_components, self.n_samples, self.allow_empty)
         self.component_names = _component_names(component_names, self.n_components)
         with about("precision" if variance is None else "variance"):
-            self.covariance: Covariance = known_covariance(
+            self.covariance: Covariance = covariance_of(
                 n_components=self.n_components,
                 n_features=self.n_features,
                 variance=variance,
                 precision=precision,
                 covariance=covariance,
+                variance_range=variance_range,
             )
         if variance is None and precision is None and covariance is None:
             warnings.warn(assumed_variance(self.samples), CovarianceWarning, stacklevel=2)
@@ -190,6 +199,14 @@ class Problem:
         from certmix.problem.objective import Objective
 
         return Objective(self)
+
+    def at_scale(self, scale: float) -> Problem:
+        """The same problem with a known variance, ``1 / scale``: its precision is so many times the shape's."""
+        found = copy.copy(self)
+        for computed in ("objective", "_instance"):
+            vars(found).pop(computed, None)
+        found.covariance = self.covariance.scaled(scale)
+        return found
 
     def replace(self, **changes: Any) -> Problem:
         """A new problem with some of the constructor's arguments changed."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from certmix.verify import criteria, incumbent, statement
+from certmix.verify import chords, criteria, incumbent, statement
 from certmix.verify.boxes import boxes
 from certmix.verify.dynamic import dynamic
 from certmix.verify.enumeration import enumerate_all
@@ -23,7 +23,7 @@ from certmix.verify.statement import Statement
 from certmix.verify.tree import Kinds, Walked, walk
 
 FORMAT, VERSION = "certmix-certificate", 5
-CLAIMS = ("bound", "infeasible", "comparison", "sum")
+CLAIMS = ("bound", "infeasible", "comparison", "sum", "chord")
 STEPS: Kinds = {
     "lagrangian": lagrangian,
     "enumerate": enumerate_all,
@@ -107,7 +107,9 @@ def _check(document: Document, arrays: Arrays, data: np.ndarray, known: Known = 
         raise Rejected(f"the data have shape {data.shape}, the certificate is about {stated.n} x {stated.d}")
     if digests.get("data") != statement.data_digest(data):
         raise Rejected("the data are not those that were certified (their digest differs)")
-    root = None if claim == "sum" else Root(stated, data)
+    if stated.unknown != (claim == "chord") and claim != "infeasible":
+        raise Rejected(f"its claim is {claim!r}, but its variance is {'un' * stated.unknown}known")
+    root = None if claim in ("sum", "chord") else Root(stated, data)
 
     def proved(bound: float) -> bool:
         return (digests["statement"], digests["data"], bound) in known
@@ -123,7 +125,10 @@ def _check(document: Document, arrays: Arrays, data: np.ndarray, known: Known = 
         sentence = "Verified: no clustering meets the constraints."
         return Verdict(True, "verified", sentence, math.inf, nodes=walked.nodes, leaves=walked.leaves)
     objective, bound = (_number(document, name) for name in ("objective", "bound"))
-    value, error = incumbent.value(stated, data, evidence)
+    if claim == "chord":
+        value, error = chords.value(document["statement"], stated, data, evidence)
+    else:
+        value, error = incumbent.value(stated, data, evidence)
     if not abs(value - objective) <= error + 1e-10 * max(1.0, abs(value)):
         raise Rejected(f"the clustering has objective {value!r}, not {objective!r}")
     most = math.nextafter(value + error, math.inf)
@@ -131,6 +136,8 @@ def _check(document: Document, arrays: Arrays, data: np.ndarray, known: Known = 
         raise Rejected(f"its bound {bound!r} lies above the objective {most!r} of its own clustering")
     if proved(bound):
         how, walked = "", Walked(0, 0)
+    elif claim == "chord":
+        how, walked = _chord(stated, data, document, evidence, bound, known)
     elif root is None:
         how, walked = _sum(stated, data, document, evidence, bound, known)
     else:
@@ -153,6 +160,58 @@ def _walked(root: Root, proof: Document, evidence: Evidence, target: float, kind
     return walk(root, evidence, entries, target, kinds)
 
 
+def _part(
+    t: int,
+    proof: Document,
+    own: dict[str, Any],
+    rows: np.ndarray,
+    evidence: Evidence,
+    known: Known,
+) -> Walked:
+    """Check the bound of part t, whose statement and samples these are: by a tree, or as a sum of parts of its own."""
+    bound, inside = (
+        _number(proof, "bound"),
+        Evidence({"arrays": evidence.full(f"parts/{t}/")}, evidence.arrays),
+    )
+    if known and (statement.digest(own), statement.data_digest(rows), bound) in known:
+        return Walked(0, 0)
+    try:
+        stated = statement.read(own)
+        if "parts" in proof:
+            return _sum(stated, rows, {**proof, "statement": own}, inside, bound, known)[1]
+        return _walked(Root(stated, rows), proof, inside, bound, STEPS)
+    except Rejected as error:
+        raise Rejected(f"part {t} fails: {error}") from None
+
+
+def _chord(
+    stated: Statement, data: np.ndarray, document: Document, evidence: Evidence, bound: float, known: Known
+) -> tuple[str, Walked]:
+    """Bounds at known variances, proved one after the other; what follows for all has to reach the bound."""
+    whole, proofs, slack = document["statement"], document.get("parts"), chords.slack(stated.precision)
+    if not isinstance(proofs, list) or not all(isinstance(proof, Mapping) for proof in proofs):
+        raise Rejected("an envelope lacks its parts")
+    points, slope, nodes, leaves = {0.0: chords.least_weight_cost(stated)}, 0.0, 0, 0
+    for t, proof in enumerate(proofs):
+        scale, at_most, squares = _number(proof, "scale"), _number(proof, "bound"), proof.get("squares")
+        if not scale > 0.0 or not isinstance(squares, bool):
+            raise Rejected(f"part {t} does not say which problem it is about")
+        own = chords.at_scale(chords.sum_of_squares(whole, stated) if squares else whole, stated, scale)
+        walked = _part(t, proof, own, data, evidence, known)
+        nodes, leaves = nodes + walked.nodes, leaves + walked.leaves
+        scale, inner = scale * (1.0 + slack), statement.read(own)
+        if squares:
+            slope = max(slope, chords.least_squares(at_most, stated.n, stated.K, inner.half_log_det, scale))
+        else:
+            found = chords.lifted(at_most, stated.n, inner.half_log_det, stated.half_log_det)
+            points[scale] = max(found, points.get(scale, -math.inf))
+    low, high = chords.scales(stated.variances)
+    envelope = chords.Envelope(sorted(points.items()), slope, 0.5 * stated.n * stated.d, low, high)
+    if not envelope.bound >= bound:
+        raise Rejected(f"for some variance its parts prove {envelope.bound!r} only, not its bound {bound!r}")
+    return f" at any variance (by bounds at {len(points) - 1} of them)", Walked(nodes, leaves)
+
+
 def _sum(
     stated: Statement, data: np.ndarray, document: Document, evidence: Evidence, bound: float, known: Known
 ) -> tuple[str, Walked]:
@@ -164,14 +223,7 @@ def _sum(
     partition = Partition(document["statement"], stated, of, len(proofs))
     bounds, nodes, leaves = [_number(proof, "bound") for proof in proofs], 0, 0
     for t, proof in enumerate(proofs):
-        own, rows = partition.statement(t), data[partition.samples(t)]
-        if known and (statement.digest(own), statement.data_digest(rows), bounds[t]) in known:
-            continue
-        inside = Evidence({"arrays": f"parts/{t}/"}, evidence.arrays)
-        try:
-            walked = _walked(Root(statement.read(own), rows), proof, inside, bounds[t], STEPS)
-        except Rejected as error:
-            raise Rejected(f"part {t} fails: {error}") from None
+        walked = _part(t, proof, partition.statement(t), data[partition.samples(t)], evidence, known)
         nodes, leaves = nodes + walked.nodes, leaves + walked.leaves
     if math.fsum((*bounds, -bound)) < 0.0:  # rounded once: the sign is right
         raise Rejected(f"the bounds of its parts add up to {math.fsum(bounds)!r}, not to its bound {bound!r}")

@@ -63,7 +63,7 @@ class Root:
             ends = s.mean_lower[k] - centre, s.mean_upper[k] - centre
             self.mean_lower[k], self.mean_upper[k] = _box(systems[c], *ends)
         self.prior_mean[self.prior_weight == 0] = 0.0
-        self.entropy, self.slip = _entropy(s)
+        self.entropy, self.slip = entropy(s)
         self.size_lower, self.size_upper = s.size_limits()
         self.classes = _classes(s)
         self._rules(s)
@@ -173,7 +173,7 @@ def _box(own: System, low: Array, high: Array) -> tuple[Array, Array]:
     return ends.min(axis=0).sum(axis=1) - slack, ends.max(axis=0).sum(axis=1) + slack
 
 
-def _entropy(s: Statement) -> tuple[Array, float]:
+def entropy(s: Statement) -> tuple[Array, float]:
     r"""Cost of a size, (K, n + 1), and how far the tables of all components together can err.
 
     With c = m + alpha_k - 1 and C = n + sum(alpha - 1): free weights cost -c log(c/C), fixed ones -c log pi_k, weights

@@ -20,6 +20,7 @@ ENTRIES = {
     "weight_upper", "mean_lower", "mean_upper", "alpha", "prior_mean", "prior_precision", "estimators",
     "allow_empty", "component_names", "together", "apart", "implications", "labels", "sizes", "counts",
 }  # fmt: skip
+UNKNOWN = "variance"  # the range of an unknown variance; not there when the covariance is known
 MOST_FULL = 1000  # features of a full matrix: more would take hours to read, to add up and to prove positive
 FEW = 2.0**-50  # eight units in the last place, relatively
 
@@ -48,6 +49,9 @@ class Statement:
         self.n, self.d, self.K = n, d, K
         self.precision = _matrices(entry["precision"], len(entry["precision"]), d)
         self.half_log_det = _floats(entry["half_log_det"], K)
+        low, high = entry.get(UNKNOWN, (1.0, None))
+        self.unknown = UNKNOWN in entry
+        self.variances = float(_floats(low)), float(_floats(high, missing=math.inf))
         fixed, prior = entry["fixed_weights"], entry["prior_precision"]
         self.fixed_weights = None if fixed is None else _floats(fixed, K)
         self.weight_lower = _floats(entry["weight_lower"], K)
@@ -101,7 +105,7 @@ def times(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 
 def read(entry: Any) -> Statement:
     """The statement, or :class:`Rejected` with what is wrong with it."""
-    if not isinstance(entry, Mapping) or set(entry) != ENTRIES:
+    if not isinstance(entry, Mapping) or set(entry) - {UNKNOWN} != ENTRIES:
         raise Rejected("the statement does not have the entries that it must have")
     try:
         found = Statement(entry)
@@ -123,6 +127,8 @@ def _wrong(s: Statement) -> str | None:
         return "precision is neither one matrix nor one per component"
     if any((matrix != matrix.T).any() for matrix in (*s.precision, *s.prior_precision)):
         return "matrices are not symmetric"
+    if not 0.0 <= s.variances[0] < s.variances[1]:
+        return "range of variances is impossible"
     fixed = s.fixed_weights
     if fixed is not None and not ((fixed > 0).all() and abs(fixed.sum() - 1) < 1e-9):
         return "fixed weights are not positive or do not add up to one"

@@ -1,0 +1,34 @@
+"""The engine for an unknown variance, around any engine for a known one."""
+
+from __future__ import annotations
+
+from certmix.engines import Engine, Outcome
+from certmix.ledger import Ledger
+from certmix.options import Options
+from certmix.problem import Problem
+from certmix.problem.features import Feature
+from certmix.variance.run import VarianceRun
+
+
+class UnknownVariance:
+    """Solves a problem with an unknown variance by an engine for known ones, which gives it its name."""
+
+    honours = frozenset(Feature)
+
+    def __init__(self, inner: Engine) -> None:
+        self.inner = inner
+        self.name, self.certified = inner.name, inner.certified
+        self.attested = getattr(inner, "attested", False)
+
+    def refusal(self, problem: Problem) -> str | None:
+        return None if problem.covariance.unknown else "the variance is known"
+
+    def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
+        run = VarianceRun(problem, ledger, options, self.inner)
+        if not self.certified:
+            reason = run.locally()
+            return Outcome(reason, certificate_level="none")
+        reason = run.run()
+        ledger.record = run.solved
+        infeasible = run.infeasible and ledger.incumbent is None
+        return Outcome(reason, infeasible=infeasible, certificate_level=ledger.certificate_level)
