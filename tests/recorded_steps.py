@@ -26,12 +26,12 @@ from certmix.search.threads import Threads
 from certmix.verify import statement
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Evidence
-from certmix.verify.root import Root, build
+from certmix.verify.root import Root
 from random_domains import State
 
 
 def root_of(problem: Problem) -> Root:
-    return build(statement.read(json.loads(json.dumps(stated(problem)))), problem.data)
+    return Root(statement.read(json.loads(json.dumps(stated(problem)))), problem.data)
 
 
 def checkers_domain(domain: Region, instance: Instance) -> Domain:

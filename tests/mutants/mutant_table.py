@@ -476,7 +476,7 @@ MUTANTS = (
         "always optimal",
         "Whoever has an incumbent is called optimal.",
         "status.py",
-        "return Status.OPTIMAL if tolerances.closed(upper, lower) else Status.FEASIBLE",
+        "return Status.OPTIMAL if gap.closed(upper, lower) else Status.FEASIBLE",
         "return Status.OPTIMAL",
         INTERVAL,
     ),

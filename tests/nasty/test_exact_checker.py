@@ -21,7 +21,7 @@ from certmix.verify.domain import Domain
 from certmix.verify.enumeration import enumerate_all
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.lagrangian import Pricing, lagrangian, price
-from certmix.verify.root import Root, build
+from certmix.verify.root import Root
 from random_instances import random_problem
 
 
@@ -86,7 +86,7 @@ def claims(root: Root, domain: Domain, arrays: dict[str, np.ndarray]) -> np.ndar
     found = []
     for i, members in enumerate(domain.exchangeable(root)):
         pricing = Pricing.of(root, domain, int(members[0]), arrays["multipliers"], none)
-        psi, _ = price(pricing, arrays[f"axis/{i}"], arrays[f"cut/{i}"], math.inf)
+        psi = price(pricing, arrays[f"axis/{i}"], arrays[f"cut/{i}"], math.inf)
         found.append(psi if math.isfinite(psi) else 0.0)
     return np.array(found)
 
@@ -113,7 +113,7 @@ def bounds(root: Root, rng: np.random.Generator) -> dict[str, float]:
 def assault(problem: Problem, seed: int) -> tuple[list[str], bool]:
     """Every bound above the optimum; and whether the Lagrangian bound came close to it."""
     try:
-        root = build(statements.read(json.loads(json.dumps(state(problem)))), problem.data)
+        root = Root(statements.read(json.loads(json.dumps(state(problem)))), problem.data)
     except Rejected:
         return [], False
     exact = exact_optimum(problem)

@@ -17,7 +17,7 @@ from certmix.problem.features import EVERY_FEATURE, Feature
 from certmix.verify import exact
 from certmix.verify import statement as statements
 from certmix.verify.evidence import Rejected
-from certmix.verify.root import build
+from certmix.verify.root import Root
 from random_instances import random_problem
 
 BOUNDED = {Feature.WEIGHT_BOX, Feature.MEAN_BOX, Feature.ESTIMATORS}
@@ -26,7 +26,7 @@ BOUNDED = {Feature.WEIGHT_BOX, Feature.MEAN_BOX, Feature.ESTIMATORS}
 def costs(problem: Problem, rng: np.random.Generator, count: int) -> list[tuple[float, Decimal]]:
     """The checker's cost and the exact one of a few random clusterings."""
     try:
-        root = build(statements.read(json.loads(json.dumps(state(problem)))), problem.data)
+        root = Root(statements.read(json.loads(json.dumps(state(problem)))), problem.data)
     except Rejected:
         return []
     found, checker = [], exact.Exact(root)

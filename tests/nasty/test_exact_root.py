@@ -17,7 +17,7 @@ from certmix.problem import GaussianPrior, MustLink, Problem
 from certmix.verify import statement as statements
 from certmix.verify.coordinates import coordinates
 from certmix.verify.evidence import Rejected
-from certmix.verify.root import Root, build
+from certmix.verify.root import Root
 
 FAR = (
     "clumps far apart",
@@ -71,7 +71,7 @@ def far_problem(family: str, rng: np.random.Generator) -> Problem:
 
 
 def rooted(problem: Problem) -> Root:
-    return build(statements.read(json.loads(json.dumps(state(problem)))), problem.data)
+    return Root(statements.read(json.loads(json.dumps(state(problem)))), problem.data)
 
 
 def cost(root: Root, labels: np.ndarray) -> Fraction | None:

@@ -10,7 +10,7 @@ import pytest
 from certmix import GaussianPrior, MustLink, Problem, solve, verify
 from certmix.certificate.statement import state
 from certmix.presolve.instance import reduce
-from certmix.verify.root import build
+from certmix.verify.root import Root
 from certmix.verify.statement import read
 
 
@@ -62,7 +62,7 @@ def test_the_exact_cost_lies_within_the_error_of_the_cost_in_fewer_coordinates(c
         n, d = data.shape
         links = [MustLink(0, 1)] if kind % 5 == 0 else []
         problem = Problem(data, 2, constraints=links, **known)  # type: ignore[arg-type]
-        reduced = build(read(state(problem)), data) if checker else reduce(problem)
+        reduced = Root(read(state(problem)), data) if checker else reduce(problem)
         points, scatter = reduced.points[0], reduced.scatter[0]
         of = reduced.group if checker else reduced.groups.of  # type: ignore[union-attr]
         fewer += points.shape[1] < d
@@ -163,4 +163,4 @@ def test_a_precision_that_is_negative_in_a_constant_feature_is_refused() -> None
     assert entry["precision"] == [[1.0, 2.0]]
     entry["precision"] = [[1.0, -2.0]]
     with pytest.raises(Rejected, match="positive definite"):
-        build(read(entry), data)
+        Root(read(entry), data)

@@ -12,7 +12,7 @@ from certmix.certificate.statement import state
 from certmix.problem import Problem
 from certmix.verify import statement as statements
 from certmix.verify.check import VERSION
-from certmix.verify.root import Root, build
+from certmix.verify.root import Root
 from certmix.verify.statement import data_digest, digest
 from certmix.verify.tree import ROOT
 
@@ -22,7 +22,7 @@ Tree = list[tuple[int, int, int, int]]  # parent, kind, args
 def rooted(problem: Problem) -> Root:
     """The root that the checker makes of a problem's statement."""
     entry = json.loads(json.dumps(state(problem)))
-    return build(statements.read(entry), problem.data)
+    return Root(statements.read(entry), problem.data)
 
 
 def determinant(m: np.ndarray) -> Any:

@@ -117,7 +117,7 @@ def test_components_times_samples(good: Certificate) -> None:
 def test_dynamic_programming_over_very_many_kinds_of_components() -> None:
     """The states of a shortest path are counted before they are listed."""
     problem = Problem(DATA, 20, weights=np.arange(1, 21) / 210, allow_empty=True)
-    root = certmix.verify.root.build(
+    root = certmix.verify.root.Root(
         certmix.verify.statement.read(certmix.certificate.statement.state(problem)), DATA
     )
     domain = certmix.verify.domain.Domain.of(root)

@@ -19,7 +19,7 @@ from certmix.verify.check import VERSION, Verdict, check
 from certmix.verify.coordinates import coordinates
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Evidence, Rejected
-from certmix.verify.root import Root, build
+from certmix.verify.root import Root
 from certmix.verify.rounding import proved_semidefinite
 from certmix.verify.statement import data_digest, digest
 
@@ -89,7 +89,7 @@ def test_numbers_that_overflow_prove_nothing(kind: str) -> None:
 
 
 def rooted(problem: Problem, **said: Any) -> Root:
-    return build(statements.read({**state(problem), **said}), problem.data)
+    return Root(statements.read({**state(problem), **said}), problem.data)
 
 
 @pytest.mark.parametrize("step", [dynamic.dynamic, enumeration.enumerate_all])

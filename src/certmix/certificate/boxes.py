@@ -3,26 +3,76 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
-from certmix.certificate.draft import Draft
+import numpy as np
+
+from certmix.certificate.draft import Draft, Unproved
 from certmix.search.bounds.interval import IntervalBound
 from certmix.search.loop import Search
+from certmix.verify.boxes import GROUP, OUTER, Boxes, Nodes, follow, roots, split
+from certmix.verify.domain import Domain
 from certmix.verify.root import Root
 
-SECONDS = 5e-7  # that the checker takes for an entry of the tree, a group, a component and a coordinate
+SECONDS = 2.5e-7  # that the checker takes for an entry of the tree, a group, a component and a coordinate
 MOST_ENTRIES = 200_000
+MOST_GROWN = 4  # a tree is refined up to so many times its size, and FEW entries
+FEW = 1000
 
 
 def boxes_of(search: Search | None, root: Root, target: float) -> tuple[Draft, float]:
     """The splits of a search that proves the target, and how many seconds they take to check: infinite without them."""
-    draft = Draft()
     if search is None or search.proved < target:
-        return draft, math.inf
-    bound = search.bound
-    assert isinstance(bound, IntervalBound)
+        return Draft(), math.inf
+    bound = _bound(search)
     entries = bound.splits.count
     if not 0 < entries <= MOST_ENTRIES:
-        return draft, math.inf
-    names = ("kind", "component", "index", "at")
-    draft.step(0, "boxes", dict(zip(names, bound.splits.levels(), strict=True)), axis=bound.arrays.axis)
-    return draft, SECONDS * entries * root.N * root.K * root.d
+        return Draft(), math.inf
+    return _draft(bound), SECONDS * entries * root.N * root.K * root.d
+
+
+@np.errstate(all="ignore")  # what is not a number proves nothing
+def refined(search: Search, root: Root, target: float, late: Callable[[], bool]) -> Draft:
+    """The same tree, its leaves split until the checker finds nothing below the target in them.
+
+    What the search concludes in a leaf and the checker does not is concluded group by group.
+    """
+    bound, domain = _bound(search), Domain.of(root)
+    domain.propagate(root)
+    tree = Boxes(root, math.nextafter(target + root.error, math.inf), bound.arrays.axis)
+    *columns, number = bound.splits.levels()
+    left = follow(tree, roots(tree, domain), *(column.astype(np.int64) for column in columns[:3]), columns[3])
+    left.entry, most = number[left.entry], MOST_GROWN * len(number) + FEW
+    while len(left.entry):
+        if late() or bound.splits.count > most:
+            raise Unproved("the tree of boxes could not be refined in time")
+        decisions = _decided(tree, left)
+        first, _ = bound.splits.split(left.entry, *decisions)
+        left = tree.narrow(split(root, left, first, *decisions), *OUTER)
+    return _draft(bound)
+
+
+def _decided(tree: Boxes, nodes: Nodes) -> tuple[np.ndarray, ...]:
+    """In every node, the group that would pay most for not being where it is cheapest, those in rules first."""
+    middle, is_open = 0.5 * (nodes.lo + nodes.hi), nodes.candidates() > 1
+    if not is_open.any(axis=1).all():
+        raise Unproved("a clustering is not known to cost the bound, as the checker sees it")
+    away = tree.x[None] - middle[:, :, None]
+    cost = np.where(nodes.allowed, 0.5 * tree.w * (away**2).sum(axis=3), math.inf)
+    best, second = np.partition(cost, 1, axis=1)[:, :2].transpose(1, 0, 2)
+    regret = np.where(is_open, second - best, -math.inf)
+    tied = is_open & ~tree.single
+    group = np.where(tied | ~tied.any(axis=1, keepdims=True), regret, -math.inf).argmax(axis=1)
+    component = cost.argmin(axis=1)[np.arange(len(group)), group]
+    return np.full(len(group), GROUP), component, group, np.zeros(len(group))
+
+
+def _bound(search: Search) -> IntervalBound:
+    assert isinstance(search.bound, IntervalBound)
+    return search.bound
+
+
+def _draft(bound: IntervalBound) -> Draft:
+    draft, names = Draft(), ("kind", "component", "index", "at")
+    draft.step(0, "boxes", dict(zip(names, bound.splits.levels()[:4], strict=True)), axis=bound.arrays.axis)
+    return draft

@@ -34,7 +34,7 @@ ENOUGH = 0.3  # share of what is lacking that a few iterations must bring, lest 
 PATIENCE = 25  # iterations that must bring something
 TRIES = 4
 AIMED, CLAIMED = 0.5, 0.999  # shares of the slack that the search for a price and the claim give away
-PAIR = 5e-8  # seconds that the checker takes for a node and a group, about
+PAIR = 1e-7  # seconds that the checker takes for a node and a group, about
 
 
 class LagrangianProver:

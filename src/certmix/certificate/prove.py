@@ -27,7 +27,7 @@ from certmix.verify.check import Verdict, check
 from certmix.verify.domain import Domain
 from certmix.verify.enumeration import MOST, count
 from certmix.verify.evidence import Rejected
-from certmix.verify.root import Root, build
+from certmix.verify.root import Root
 
 if TYPE_CHECKING:
     from certmix.search.bounds.dual import DualBound
@@ -92,11 +92,11 @@ def make(
     limit = 60.0 + 10.0 * result.seconds if time_limit is None else time_limit
     end = time.perf_counter() + limit
     try:
-        root = build(statement.read(json.loads(json.dumps(state(problem)))), problem.data)
+        root = Root(statement.read(json.loads(json.dumps(state(problem)))), problem.data)
     except Rejected as error:
         raise Unproved(f"the checker does not take the problem: {error}") from None
     if infeasible:
-        return _infeasible(problem, result, root, lambda: time.perf_counter() > end or should_stop())
+        return _infeasible(problem, result, root, _late(end, should_stop))
     domain = Domain.of(root)
     domain.propagate(root)
     one = ["dynamic"] * (dynamic.refusal(root, domain) is None) + ["enumerate"] * (count(domain) <= MOST)
@@ -179,16 +179,19 @@ def _recomputed(problem: Problem, result: Result, kinds: list[str]) -> Made:
 
 def _accepted(problem: Problem, result: Result, draft: Draft) -> Made:
     """A proof that may reach the run's own bound; rounding may keep it below, then what the status needs will do."""
-    targets = [_lowered(result.lower_bound)]
-    if result.closed:
-        least = result.tolerances.needed(result.objective)
-        targets = [max(targets[0], least), least]
-    for target in targets:
+    for target in _targets(result):
         try:
             return _checked(draft.certificate(problem, result, target), problem, 0.0, math.inf)
         except Unproved as error:
             reason = error
     raise reason
+
+
+def _targets(result: Result) -> list[float]:
+    """What may be proved, the most first."""
+    own = _lowered(result.lower_bound)
+    least = result.tolerances.needed(result.objective) if result.closed else own
+    return sorted({max(own, least), least}, reverse=True)
 
 
 def _lowered(bound: float) -> float:
@@ -208,7 +211,7 @@ def _anew(
 
     Multipliers know little of conflicts; with few groups the semidefinite bound is the quicker one where they matter.
     """
-    from certmix.certificate.boxes import boxes_of
+    from certmix.certificate.boxes import boxes_of, refined
     from certmix.certificate.semidefinite import searched
     from certmix.presolve.instance import reduce
 
@@ -217,11 +220,7 @@ def _anew(
     dense = root.N <= MOST_DENSE and instance.exact
 
     def by_multipliers(seconds: float) -> Made:
-        until = time.perf_counter() + seconds
-
-        def late() -> bool:
-            return time.perf_counter() > until or should_stop()
-
+        late = _late(time.perf_counter() + seconds, should_stop)
         found, checking = _lagrangian(problem, result, record.dual, root, instance, threads, late)
         return _checked(found, problem, checking, seconds)
 
@@ -229,7 +228,14 @@ def _anew(
         return searched(problem, result, seconds, threads)
 
     def by_boxes(seconds: float) -> Made:
-        return _accepted(problem, result, boxes)
+        until = time.perf_counter() + seconds
+        try:
+            return _accepted(problem, result, boxes)
+        except Unproved:
+            assert record.boxes is not None
+            target = _targets(result)[-1]
+            late = _late(until, should_stop)
+            return _accepted(problem, result, refined(record.boxes, root, target, late))
 
     ways = [by_multipliers, by_search] if dense else [by_multipliers]
     if dense and conflicting and root.N <= FEW_GROUPS:
@@ -251,6 +257,10 @@ def _anew(
             if should_stop():
                 break
     raise Unproved("; ".join(reasons))
+
+
+def _late(end: float, should_stop: Callable[[], bool]) -> Callable[[], bool]:
+    return lambda: time.perf_counter() > end or should_stop()
 
 
 def _settled_at_root(dual: DualBound | None, result: Result) -> bool:

@@ -28,9 +28,11 @@ class Walk:
 
 def walk(pricing: Pricing, threshold: float, most: int) -> Walk:
     """Price every set of a component, up to a threshold, in at most so many nodes."""
-    root, boxes, free = pricing.root, pricing.boxes(), ~pricing.forced
+    root, boxes, free, node = pricing.root, pricing.boxes(), ~pricing.forced, pricing.node()
     points, weight, constant = boxes.x[0], boxes.w, boxes.constant[0]
-    (lo, hi), sizes = boxes.box(), (float(root.size_lower[0]), float(root.size_upper[0]))
+    (lo, hi), sizes = boxes.box(), (float(node.a[0, 0]), float(node.b[0, 0]))
+    if sizes[0] > sizes[1]:
+        return Walk(np.array([LEAF], dtype=np.int8), np.zeros(0), pricing.one_sample(), 1, True)
     prior = np.array(root.prior_weight[0]), np.array(root.prior_mean[0])
     table = np.array(root.entropy[0]), bool(boxes.straight[0])
     place = Place(points, weight, constant, *prior, lo[0], hi[0], *table, *sizes)
@@ -41,7 +43,7 @@ def walk(pricing: Pricing, threshold: float, most: int) -> Walk:
     cells, forced = cells_of(points, weight, free, partner), sums(place, pricing.forced)
     bound, _, nodes, complete, record = price(cells, constant[free], place, forced, goal, cheap)
     axis, cut = _by_levels(record, root.d, pricing.groups[free])
-    return Walk(axis, cut, bound, nodes, complete)
+    return Walk(axis, cut, min(bound, pricing.one_sample()), nodes, complete)
 
 
 def _by_levels(record: np.ndarray, d: int, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -89,21 +89,22 @@ class Splits(NoSplits):
         return [np.concatenate(part) for part in zip(*self._batches, nothing, strict=True)]
 
     def levels(self) -> tuple[np.ndarray, ...]:
-        """``(kind, component, index, at)`` of every node, level by level, each level from left to right."""
+        """``(kind, component, index, at, number)`` of every node, level by level, each level from left to right."""
         nodes, *decisions, first = self._columns()
         place = np.full(self._named, LEAF)  # where the split of a node is
         place[nodes] = np.arange(len(nodes))
-        order, level = [], np.arange(self._roots)
-        while len(level):
-            order.append(place[level])
-            children = first[order[-1][order[-1] != LEAF]].astype(np.int64)
-            level = np.column_stack([children, children + 1]).ravel()
-        rows = np.concatenate(order)
+        levels = [np.arange(self._roots)]
+        while len(levels[-1]):
+            cut = place[levels[-1]]
+            children = first[cut[cut != LEAF]].astype(np.int64)
+            levels.append(np.column_stack([children, children + 1]).ravel())
+        number = np.concatenate(levels)
+        rows = place[number]
         out = [np.zeros(len(rows), dtype=t) for t in (np.int8, np.int32, np.int32, np.float64)]
         out[0][:] = LEAF
         for column, decision in zip(out, decisions, strict=True):
             column[rows != LEAF] = decision[rows[rows != LEAF]]
-        return tuple(out)
+        return *out, number
 
 
 @dataclass

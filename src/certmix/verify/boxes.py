@@ -67,13 +67,22 @@ class Nodes:
 
 @dataclass
 class Pairs:
-    """The P pairs of a node and a group that is open there, and w/2 |x - mu|^2 over the K boxes: (K, P)."""
+    """The P pairs of a node and a group that is open there, and what the group costs at least and at most: (K, P).
+
+    That is ``w/2 |x - mu|^2``, over the K boxes, plus a constant, each moved outward by its rounding.
+    """
 
     node: Array
     group: Array
+    kind: Array  # the place of (node, weight of the group) in tables over these
     allowed: Array  # (K or K + 1, P)
-    near: Array  # the least
-    far: Array  # the largest
+    near: Array
+    far: Array
+    low: Array  # the constant
+    high: Array
+
+    def take(self, rows: Array) -> Pairs:
+        return Pairs(*(array.take(rows, axis=-1) for array in vars(self).values()))
 
 
 class Boxes:
@@ -97,6 +106,7 @@ class Boxes:
         self.rise, steepest = np.array([_rise(h[a : b + 1]) for h, a, b in sizes]).T
         self.straight = self.rise * (root.n + 1) <= 1e-9 * steepest  # h is concave, but for rounding
         self.w, self.prior = root.weight.astype(np.float64), root.prior_weight * root.prior_mean
+        self.kinds, self.kind = np.unique(root.weight, return_inverse=True)
         # of every group: samples, constant, its size; sum and half the sum of squares, coordinate by coordinate
         w = np.broadcast_to(self.w[:, None], (root.K, root.N, 1))
         parts = (w, self.constant[:, :, None], self.size[:, :, None], w * self.x, 0.5 * w * self.x**2)
@@ -105,6 +115,8 @@ class Boxes:
         self.largest = max(float(np.abs(array).max(initial=0.0)) for array in (self.x, root.prior_mean))
         self.tallest = np.where(np.isfinite(root.entropy), np.abs(root.entropy), 0.0).max(axis=1)
         self.outward = gamma(root.d + 16)
+        self.low, self.high = (self.constant + sign * self.outward * self.size for sign in (-1, 1))
+        self.along = np.ascontiguousarray(self.x.transpose(2, 0, 1))  # (d, K, N)
 
     def box(self) -> tuple[Array, Array]:
         """(K, d) each: where every best mean lies."""
@@ -114,19 +126,29 @@ class Boxes:
         lower, upper = self.root.mean_lower, self.root.mean_upper
         return np.clip(lo, lower, upper), np.clip(hi, lower, upper)
 
+    def decided(self, labels: Array) -> Array:
+        """Lower bounds on the cost of clusterings, rows of labels of groups: nodes in which nothing is open."""
+        allowed = labels[:, None] == np.arange(self.root.K)[:, None]
+        size, count = allowed @ self.root.weight, len(labels)
+        ends = np.stack([self.root.mean_lower, self.root.mean_upper])[:, None]
+        lo, hi = ends.repeat(count, axis=1)
+        nodes = Nodes(np.arange(count), lo, hi, size, size, allowed, np.full(count, -math.inf))
+        with np.errstate(all="ignore"):  # what is not a number proves nothing
+            self._bound(nodes, self._pairs(nodes))
+        return nodes.bound
+
     def narrow(self, nodes: Nodes, rounds: int, share: float) -> Nodes:
         """The nodes in which something below the target may be left, narrowed and bounded."""
-        done = []
         self._conclude(nodes)
-        for left in reversed(range(rounds)):
-            before = nodes.extent()
+        nodes = nodes.take(nodes.bound < self.target)
+        done = [nodes.take(slice(0))]
+        while len(nodes.entry):
+            before, rounds = nodes.extent(), rounds - 1
             self._round(nodes)
             alive = nodes.bound < self.target
-            again = alive & (nodes.extent() < share * before).any(axis=1) & (left > 0)
+            again = alive & (nodes.extent() < share * before).any(axis=1) & (rounds > 0)
             done.append(nodes.take(alive & ~again))
             nodes = nodes.take(again)
-            if not len(nodes.entry):
-                break
         return Nodes.joined(done)
 
     def _round(self, s: Nodes) -> None:
@@ -137,9 +159,8 @@ class Boxes:
         pairs = self._pairs(s)
         self._exchange(s, pairs)
         self._conclude(s)
-        stay = s.candidates()[pairs.node, pairs.group] > 1
-        pairs = Pairs(*(array[..., stay] for array in vars(pairs).values()))
-        pairs.allowed = s.allowed[pairs.node, :, pairs.group].T
+        pairs = pairs.take(np.flatnonzero(s.candidates()[pairs.node, pairs.group] > 1))
+        pairs.allowed = self._allowed(s, pairs.node, pairs.group)
         self._bound(s, pairs)
         s.bound[((s.lo > s.hi).any(axis=2) & (s.b > 0)).any(axis=1)] = math.inf
 
@@ -185,40 +206,51 @@ class Boxes:
     def _pairs(self, s: Nodes) -> Pairs:
         node, group = np.nonzero(s.candidates() > 1)
         near, far = np.zeros((2, self.root.K, len(node)))
-        for j in range(self.root.d):
-            x = self.x[:, group, j]
-            under, over = s.lo[node, :, j].T - x, x - s.hi[node, :, j].T
+        lo, hi = (end.transpose(2, 1, 0).copy() for end in (s.lo, s.hi))
+        for j, x in enumerate(self.along):
+            at = x.take(group, axis=1)
+            under, over = lo[j].take(node, axis=1) - at, at - hi[j].take(node, axis=1)
             far += np.minimum(under, over) ** 2
             near += np.maximum(np.maximum(under, over), 0.0) ** 2
-        half = 0.5 * self.w[group]
-        return Pairs(node, group, s.allowed[node, :, group].T, near * half, far * half)
+        half, kind = 0.5 * self.w[group], node * len(self.kinds) + self.kind[group]
+        near *= half * (1.0 - self.outward)
+        far *= half * (1.0 + self.outward)
+        ends = self.low.take(group, axis=1), self.high.take(group, axis=1)
+        return Pairs(node, group, kind, self._allowed(s, node, group), near, far, *ends)
+
+    def _allowed(self, s: Nodes, node: Array, group: Array) -> Array:
+        flat = s.allowed.transpose(1, 0, 2).reshape(s.allowed.shape[1], -1)
+        return flat.take(node * self.root.N + group, axis=1)
 
     # -- what is true of the cheapest only -------------------------------------------------------------------------
     def _exchange(self, s: Nodes, p: Pairs) -> None:
-        c, w, k = self.root, self.root.weight[p.group], np.arange(self.root.K)[:, None]
-        a, b = s.a[p.node].T, s.b[p.node].T
-        least, most = self.least[:, None], c.size_upper[:, None]
-        less = more = 1.0
-        if self.plain:
-            less, more = b / np.maximum(b - w, 1.0) * (b > w) + (b <= w), b / (b + w)
+        c, w, k = self.root, self.kinds, np.arange(self.root.K)[:, None, None]
+        a, b = s.a.T[:, :, None], s.b.T[:, :, None]
+        least, most, rise = (array[:, None, None] for array in (self.least, c.size_upper, self.rise))
         up = c.entropy[k, np.minimum(a + w, c.n)] - c.entropy[k, a]
         down = c.entropy[k, b] - c.entropy[k, np.maximum(b - w, 0)]
-        near, far = p.near * less, p.far * more
-        constant, size, rise = self.constant[:, p.group], self.size[:, p.group], w * self.rise[:, None]
-        gain = near + constant - self.outward * (near + size) + (down - rise - 8 * UNIT * np.abs(down))
-        price = far + constant + self.outward * (far + size) + (up + rise + 8 * UNIT * np.abs(up))
-        fits = p.allowed[: c.K] & self.single[p.group] & (a + w <= c.n) & ((b + w <= most) | (most >= c.n))
-        price = np.where(fits, price, math.inf)
-        keeps = (a - w >= least) | ((p.near > 0) & self.plain & (least <= 1))
+        up, down = up + (w * rise + 8 * UNIT * np.abs(up)), down - (w * rise + 8 * UNIT * np.abs(down))
+        up[~((a + w <= c.n) & ((b + w <= most) | (most >= c.n)))] = math.inf
+        gain, price = p.near + p.low, p.far + p.high
+        if self.plain:
+            gain += p.near * self._each(p, w / np.maximum(b - w, 1.0) * (b > w))
+            price -= p.far * self._each(p, w / (b + w) * (1 - 8 * UNIT))
+        gain += self._each(p, down)
+        price += self._each(p, up)
+        price[~(p.allowed[: c.K] & self.single[p.group])] = math.inf
+        keeps = self._each(p, a - w >= least) | ((p.near > 0) & self.plain & (self.least <= 1)[:, None])
         if self.outside:
-            nothing = np.zeros((1, len(w)))
+            nothing = np.zeros((1, len(p.node)))
             gain, price = np.concatenate([gain, nothing]), np.concatenate([price, nothing])
             keeps = np.concatenate([keeps, nothing == 0])
         _, cheapest, second, here = _two_least(price)
         other = np.where(here, second, cheapest)
-        pays = gain - other > self.outward * (np.abs(gain) + np.abs(other))
-        pays &= np.isfinite(gain) & np.isfinite(other)
+        pays = gain - other > self.outward * (np.abs(gain) + np.abs(other))  # not if one of them is no number
         s.allowed[p.node, :, p.group] = (p.allowed & ~(pays & keeps)).T
+
+    def _each(self, p: Pairs, table: Array) -> Array:
+        """(K, P): the entries of a table (K, M, weights) for the pairs."""
+        return table.reshape(len(table), -1).take(p.kind, axis=1)
 
     # -- the bound and what follows from it ------------------------------------------------------------------------
     def _chord(self, a: Array, b: Array) -> tuple[Array, Array]:
@@ -239,20 +271,23 @@ class Boxes:
     def _bound(self, s: Nodes, p: Pairs) -> None:
         c, (M, K), w = self.root, s.a.shape, self.w[p.group]
         alpha, beta = self._chord(s.a, s.b)
-        slope = beta[p.node].T * w
-        bases, sizes = slope + self.constant[:, p.group], np.abs(slope) + self.size[:, p.group]
-        low = np.where(p.allowed[:K], p.near + bases - self.outward * (p.near + sizes), math.inf)
+        slope = beta.T[:, :, None] * self.kinds
+        low = p.near + p.low + self._each(p, slope - self.outward * np.abs(slope))
+        low[~p.allowed[:K]] = math.inf
         mate = self._only_one(p, low[0], M) if self.outside and len(c.conflicts) else math.inf
         if self.outside:
             low = np.concatenate([low, np.zeros((1, len(w)))])
-        first, least, second, here = _two_least(low)
+        first, least, second, _ = _two_least(low)
         second, k = np.minimum(second, mate), np.minimum(first, K - 1)
-        far, base, size = (array[k, np.arange(len(w))] for array in (p.far, bases, sizes))
-        top = far + base + self.outward * (far + size)
+        slope = slope.ravel()[k * (slope.size // K) + p.kind]
+        far, high = (array.ravel()[k * len(w) + np.arange(len(w))] for array in (p.far, p.high))
+        own = k * c.N + p.group
+        base, size = slope + self.constant.ravel()[own], np.abs(slope) + self.size.ravel()[own]
+        top = far + high + (slope + self.outward * np.abs(slope))
         theta = np.where(top <= second, 1.0, (second - least) / (top - least) * (1 - 8 * UNIT))
         theta = np.where((first < K) & (theta > 0), np.minimum(theta, 1.0), 0.0)
         rest = np.where(theta < 1, (1 - theta) * least, 0.0)
-        own, row = theta * base + rest, p.node * K + k
+        row = p.node * K + k
 
         def added(values: Array) -> Array:
             return np.bincount(row, values, M * K).reshape(M, K)
@@ -261,50 +296,24 @@ class Boxes:
         A = (sums[:, :, 0] + added(pulled))[:, :, None] + c.prior_weight
         B, C = sums[:, :, 3 : 3 + c.d] + self.prior, sums[:, :, 3 + c.d :] + 0.5 * self.prior * c.prior_mean
         for j in range(c.d):
-            x = self.x[k, p.group, j]
+            x = self.along[j].ravel()[own]
             B[:, :, j] += added(pulled * x)
             C[:, :, j] += added(0.5 * pulled * x * x)
-        value, terms = least_quadratic(A, B, C, np.minimum(s.lo, s.hi), s.hi) * (s.b > 0)[:, :, None]
+        value, terms = least_quadratic(A, B, C, np.minimum(s.lo, s.hi), s.hi)
         value = value.sum(axis=2)
         samples, fixed, sized = sums[:, :, :3].transpose(2, 0, 1)
-        parts = alpha + (fixed + beta * samples) + added(own) + value
+        parts = alpha + (fixed + beta * samples) + added(theta * base + rest) + value
         terms = np.abs(alpha) + (sized + np.abs(beta) * samples) + terms.sum(axis=2)
         terms += added(theta * size + np.abs(rest))
         bound = parts.sum(axis=1) - gamma(c.N + K * (c.d + 1) + 40) * terms.sum(axis=1)
         bound[np.isposinf(alpha).any(axis=1)] = math.inf
         s.bound = np.fmax(s.bound, bound)  # what is not a number proves nothing
-        if self.outside:
-            self._one_sample(s, p, samples[:, 0] == 0)
-        elif not self.single.all():  # else exchange says as much
-            sizes = sizes + np.abs(own) + np.abs(value).sum(axis=1)[p.node]
-            self._lift(s, p, (A, B, C, value), (bound, bases - own, sizes), here, theta)
+        if not self.outside:  # elsewhere a group costs its lower end there instead of its part of the sum
+            whole = np.where(theta > 0, theta * top, 0.0)
+            lost = gamma(16) * (np.abs(low) + np.abs(whole) + np.abs(rest) + np.abs(bound)[p.node])
+            reached = bound[p.node] + (low - (whole + rest)) - lost >= self.target
+            s.allowed[p.node, :, p.group] &= ~reached.T
         self._tighten(s, bound, A, B)
-
-    def _lift(
-        self, s: Nodes, p: Pairs, sums: tuple[Array, ...], now: tuple[Array, ...], here: Array, theta: Array
-    ) -> None:
-        """Remove candidates with which the bound reaches the target, a group's square and linear part being there."""
-        (A, B, C, value), (bound, linear, size) = sums, now
-        c, w, k = self.root, self.w[p.group], np.arange(self.root.K)[:, None]
-        lo, hi = np.minimum(s.lo, s.hi), s.hi
-        with_it, without = -value[p.node, k], -value[p.node, k]
-        for j in range(c.d):
-            x, (low, high) = self.x[:, p.group, j], (end[p.node, k, j] for end in (lo, hi))
-            for out, share in (
-                (with_it, np.where(here, 1.0 - theta, 1.0)),
-                (without, np.where(here, -theta, 0.0)),
-            ):
-                add = share * w
-                a, b = np.maximum(A[p.node, k, j] + add, 0.0), B[p.node, k, j] + add * x
-                at = np.clip(np.where(a > 0, b / a, 0.0), low, high)
-                out += (0.5 * a * at - b) * at + (C[p.node, k, j] + 0.5 * add * x * x)
-        lifted = with_it + np.where(here, 0.0, np.where(here, without, 0.0).sum(axis=0)) + linear
-        widest = np.maximum(np.abs(lo), np.abs(hi))
-        terms = (0.5 * A * widest**2 + np.sqrt(2 * A * C) * widest + C).sum(axis=(1, 2))
-        far = w * ((widest.max(axis=1)[p.node] + np.abs(self.x).max(axis=0)[p.group]) ** 2).sum(axis=1)
-        whole = bound - gamma(64) * np.abs(bound) - 4 * gamma(c.N + c.d + 64) * terms
-        reached = whole[p.node] + lifted - gamma(c.d + 64) * (size + 4 * far) >= self.target
-        s.allowed[p.node, :, p.group] &= ~reached.T
 
     def _only_one(self, p: Pairs, low: Array, M: int) -> Array:
         """Of two open groups that are apart the cheaper stands for both: what it has instead; the other is outside."""
@@ -318,20 +327,6 @@ class Boxes:
         later = other < np.arange(len(low))
         low[(theirs < low) | ((theirs == low) & later)] = math.inf  # a tie leaves one of them
         return theirs
-
-    def _one_sample(self, s: Nodes, p: Pairs, nothing: Array) -> None:
-        """Sets of one sample, one by one."""
-        c, only = self.root, nothing & (s.b[:, 0] == 1)
-        these = only[p.node] & (self.w[p.group] == 1)
-        node, group = p.node[these], p.group[these]
-        x, prior = self.x[0, group], c.prior_weight[0]
-        square = 0.5 * (x * x + prior * c.prior_mean[0] ** 2)
-        value, terms = least_quadratic(1.0 + prior, x + self.prior[0], square, s.lo[node, 0], s.hi[node, 0])
-        cost = self.constant[0, group] + c.entropy[0, 1] + value.sum(axis=1)
-        size = self.size[0, group] + abs(c.entropy[0, 1]) + terms.sum(axis=1)
-        least = np.full(len(s.bound), math.inf)
-        np.minimum.at(least, node, cost - gamma(c.d + 40) * size)
-        s.bound = np.where(only, np.fmax(s.bound, least), s.bound)
 
     def _tighten(self, s: Nodes, bound: Array, A: Array, B: Array) -> None:
         gap = np.maximum(self.target - bound, 0.0)[:, None, None]
@@ -377,10 +372,9 @@ def follow(boxes: Boxes, roots: Nodes, kind: Array, *codes: Array) -> Nodes:
     place, R, each = np.flatnonzero(inner), len(roots.entry), roots.allowed[0].size + 64
     if len(kind) != R + 2 * len(place) or (place >= R + 2 * np.arange(len(place))).any():
         raise Rejected("a tree of boxes ends before its leaves, or goes on after them")
-    child, step = (
-        R + 2 * (np.cumsum(inner) - 1),
-        max(1, WORK // (each if boxes.outside else each * boxes.root.d)),
-    )
+    child = R + 2 * (np.cumsum(inner) - 1)
+    step = max(1, WORK // (each if boxes.outside else each * boxes.root.d))
+    np.empty(2**21)  # freed at once, and from now on the C library keeps the pages of smaller arrays
     stack, left = [roots], [roots.take(slice(0))]
     while stack:
         some = [stack.pop()]

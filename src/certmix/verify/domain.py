@@ -146,10 +146,6 @@ class Domain:
         within = (sizes >= self.low[:, None]) & (sizes <= self.high[:, None])
         return within if self.sizes is None else within & self.sizes
 
-    def put(self, group: int, component: int) -> None:
-        """Keep a group in one component (or nowhere, if that is not among its candidates)."""
-        self.allowed[group] &= np.arange(self.allowed.shape[1]) == component
-
     def propagate(self, root: Root) -> bool:
         """Draw conclusions until there are none left; False when no clustering is left.
 

@@ -6,11 +6,13 @@ import math
 
 import numpy as np
 
+from certmix.verify.boxes import Boxes
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.exact import Exact
 from certmix.verify.root import Root
-from certmix.verify.rounding import Array, gamma, least_quadratic
+from certmix.verify.rounding import Array
+from certmix.verify.statement import broken
 
 MOST = 1 << 20
 BATCH = 1 << 13  # clusterings at a time,
@@ -34,7 +36,8 @@ def enumerate_all(root: Root, domain: Domain, evidence: Evidence, target: float)
     if total > MOST:
         raise Rejected(f"it asks for the enumeration of {total:.3g} clusterings, of at most {MOST:,}")
     choices = [np.flatnonzero(row) for row in domain.allowed]
-    least, batch, exact = math.inf, max(1, min(BATCH, LABELS // root.N)), Exact(root)
+    least, batch, exact = math.inf, max(1, min(BATCH, LABELS // (root.n + root.N * root.K))), Exact(root)
+    boxes = Boxes(root, math.inf)
     for first in range(0, int(total), batch):
         number = np.arange(first, min(first + batch, int(total)))
         labels = np.empty((len(number), root.N), dtype=np.int64)
@@ -46,7 +49,7 @@ def enumerate_all(root: Root, domain: Domain, evidence: Evidence, target: float)
             if any(math.inf not in exact.quadratic(row) for row in labels):
                 raise Rejected("a clustering meets the constraints")
         elif len(labels):
-            found = costs(root, labels) - root.error
+            found = boxes.decided(labels) - root.error
             found = np.where(np.isposinf(found), math.inf, np.nextafter(found, -math.inf))
             for i in np.flatnonzero(found < target):
                 if least >= target:
@@ -58,37 +61,8 @@ def enumerate_all(root: Root, domain: Domain, evidence: Evidence, target: float)
 
 def feasible(root: Root, domain: Domain, labels: Array) -> Array:
     """Which rows of labels (of groups) satisfy the sizes and rules of the domain."""
-    good = np.ones(len(labels), dtype=bool)
-    for k in range(root.K):
-        size = (labels == k) @ root.weight
-        good &= (size >= domain.low[k]) & (size <= domain.high[k])
-    for g, h in root.conflicts.tolist():
-        good &= labels[:, g] != labels[:, h]
-    for g, then, k in root.implications.tolist():
-        good &= (labels[:, g] != k) | (labels[:, then] == k)
-    for groups, coefficient, k, low, high in root.counts:
-        found = (labels[:, groups] == k) @ coefficient
-        good &= (found >= low) & (found <= high)
+    sizes = np.stack([(labels == k) @ root.weight for k in range(root.K)], axis=1)
+    good = np.asarray(((sizes >= domain.low) & (sizes <= domain.high)).all(axis=1))
+    for _, which in broken(root.statement, labels[:, root.group]):
+        good &= ~which
     return good
-
-
-def costs(root: Root, labels: Array) -> Array:
-    """Lower bounds on the cost of every row of labels, rounding of this computation included (not ``root.error``).
-
-    What overflows into something that is not a number proves nothing: -inf.
-    """
-    total, size = np.zeros((2, len(labels)))
-    for k in range(root.K):
-        x, scatter = root.points[root.system[k]], root.scatter[root.system[k]]
-        g, m = root.prior_weight[k], root.prior_mean[k]
-        weight = (labels == k) * root.weight.astype(np.float64)
-        number = weight.sum(axis=1)
-        linear, square = weight @ x + g * m, 0.5 * (weight @ x**2 + g * m**2)
-        box = root.mean_lower[k], root.mean_upper[k]
-        value, terms = least_quadratic(number[:, None] + g, linear, square, *box)
-        h, inside = root.entropy[k][number.astype(np.int64)], (labels == k) @ scatter
-        total += value.sum(axis=1) + inside + h
-        size += terms.sum(axis=1) + inside + np.abs(h)
-    with np.errstate(invalid="ignore"):
-        lower = np.where(np.isposinf(total), math.inf, total - gamma(root.N + root.K + root.d + 32) * size)
-        return np.where(np.isnan(lower), -math.inf, lower)

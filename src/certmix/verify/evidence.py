@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,14 +26,10 @@ def room(*shape: int, each: int = 8) -> None:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The entry of one step: small numbers, and the arrays whose names begin with its prefix ``arrays``.
-
-    ``notes`` is what a step has to say about its bound, for the sentence of a rejection.
-    """
+    """The entry of one step: small numbers, and the arrays whose names begin with its prefix ``arrays``."""
 
     numbers: Mapping[str, Any]
     arrays: Mapping[str, np.ndarray]
-    notes: list[str] = field(default_factory=list)
 
     def full(self, name: str) -> str:
         return f"{self.numbers.get('arrays', '')}{name}"

@@ -8,7 +8,7 @@ import numpy as np
 
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.rounding import UNIT, Array, exact_sum, gamma, surplus
-from certmix.verify.statement import Statement, times
+from certmix.verify.statement import Statement, broken, times
 
 
 def value(s: Statement, data: Array, evidence: Evidence) -> tuple[float, float]:
@@ -22,7 +22,9 @@ def value(s: Statement, data: Array, evidence: Evidence) -> tuple[float, float]:
     means = evidence.floats("incumbent/means", s.K, s.d)
     weights = evidence.floats("incumbent/weights", s.K)
     sizes = np.bincount(labels, minlength=s.K)
-    _check_labels(s, labels, sizes)
+    for rule, is_broken in broken(s, labels[None]):
+        if is_broken[0]:
+            raise Rejected(f"the clustering violates {rule}")
     power = np.array([math.fsum((m, a, -1.0)) for m, a in zip(sizes, s.alpha, strict=True)])
     off = _off(s, data, labels, means)
     terms, error, rounding = [0.0], _weights_off(s, sizes, power, weights), 0.5 * gamma(2 * s.d + 16)
@@ -47,26 +49,6 @@ def value(s: Statement, data: Array, evidence: Evidence) -> tuple[float, float]:
     if not math.isfinite(found + error):
         raise Rejected("the objective of the clustering overflows")
     return found, error
-
-
-def _check_labels(s: Statement, labels: Array, sizes: Array) -> None:
-    low, high = s.size_limits()
-    (a, b), (c, d), (i, j, k) = s.together.T, s.apart.T, s.implications.T
-    known, component = s.labels.T
-    broken = {
-        "a size limit": ((sizes < low) | (sizes > high)).any(),
-        "a must-link": (labels[a] != labels[b]).any(),
-        "a cannot-link": (labels[c] == labels[d]).any(),
-        "an implication": (((k < 0) | (labels[i] == k)) & (labels[i] != labels[j])).any(),
-        "a known label": (labels[known] != component).any(),
-        "a count": any(
-            not least <= np.count_nonzero(labels[samples] == k) <= most
-            for k, least, most, samples in s.counts
-        ),
-    }
-    for what, is_broken in broken.items():
-        if is_broken:
-            raise Rejected(f"the clustering violates {what}")
 
 
 def _off(s: Statement, data: Array, labels: Array, means: Array) -> Array:

@@ -12,7 +12,7 @@ from certmix.verify.boxes import GROUP, LEAF, MEAN, SIZE, Boxes, Nodes, follow
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.root import Root
-from certmix.verify.rounding import UNIT, Array, below, total_below
+from certmix.verify.rounding import UNIT, Array, below, gamma, least_quadratic, total_below
 
 LARGEST = 1e100
 
@@ -36,12 +36,8 @@ class Pricing:
         both = position[pairs].reshape(-1, 2)
         both = both[(both >= 0).all(axis=1)]
         own = copy.copy(root)
-        own.K, own.N, own.weight, own.system = (
-            1,
-            len(groups),
-            root.weight[groups],
-            np.zeros(1, dtype=np.int64),
-        )
+        own.K, own.N, own.weight = 1, len(groups), root.weight[groups]
+        own.system = np.zeros(1, dtype=np.int64)
         own.points, own.scatter = root.points[c][:, groups], root.scatter[c][:, groups]
         for name in ("prior_weight", "prior_mean", "mean_lower", "mean_upper", "entropy"):
             setattr(own, name, getattr(root, name)[k : k + 1])
@@ -58,17 +54,26 @@ class Pricing:
         return Boxes(self.root, psi, multipliers=self.multipliers)
 
     def node(self) -> Nodes:
-        """The root of its trees."""
-        allowed, sizes = (
-            np.stack([np.ones_like(self.forced), ~self.forced]),
-            (self.root.size_lower, self.root.size_upper),
-        )
-        parts = (np.array(0), *self.boxes().box(), *sizes, allowed, np.array(-math.inf))
+        """The root of its trees: sets that hold a group that is surely in, or two samples."""
+        least = np.maximum(self.root.size_lower, 1 if self.forced.any() else 2)
+        allowed = np.stack([np.ones_like(self.forced), ~self.forced])
+        parts = (np.array(0), *self.boxes().box(), least, self.root.size_upper, allowed, np.array(-math.inf))
         return Nodes(*(part[None].copy() for part in parts))
 
+    def one_sample(self) -> float:
+        """The least price of the other sets, looked at one by one."""
+        c, one, h = self.root, self.root.weight == 1, float(self.root.entropy[0, 1])
+        if c.size_lower[0] > 1 or self.forced.any():
+            return math.inf
+        x, t, prior, m = c.points[0, one], self.multipliers[one], c.prior_weight[0], c.prior_mean[0]
+        square = 0.5 * (x * x + prior * m * m)
+        value, size = least_quadratic(1.0 + prior, x + prior * m, square, c.mean_lower[0], c.mean_upper[0])
+        lost = gamma(c.d + 40) * (size.sum(axis=1) + np.abs(t) + abs(h))
+        return float((value.sum(axis=1) - t + h - lost).min(initial=math.inf))
 
-def price(pricing: Pricing, axis: Array, cut: Array, psi: float) -> tuple[float, int]:
-    """What a pricing tree proves of every set, psi at most; and the leaf that falls short most, or -1.
+
+def price(pricing: Pricing, axis: Array, cut: Array, psi: float) -> float:
+    """What a pricing tree proves of every set, psi at most.
 
     ``axis`` says what is cut: -1 nothing, 0 .. d-1 a coordinate, d the size, d+1+g group g; ``cut`` where, for
     coordinates and sizes.
@@ -86,8 +91,7 @@ def price(pricing: Pricing, axis: Array, cut: Array, psi: float) -> tuple[float,
     index = np.select(kinds, [0, axis, size], np.searchsorted(pricing.groups, group))
     kind = np.select(kinds, [LEAF, MEAN, SIZE], GROUP)
     left = follow(pricing.boxes(psi), pricing.node(), kind, np.zeros_like(index), index, at)
-    worst = int(left.bound.argmin()) if len(left.entry) else -1
-    return (float(left.bound[worst]), int(left.entry[worst])) if worst >= 0 else (psi, -1)
+    return min(psi, pricing.one_sample(), float(left.bound.min(initial=math.inf)))
 
 
 def checked_pairs(root: Root, domain: Domain, pairs: Array) -> Array:
@@ -126,9 +130,6 @@ def lagrangian(root: Root, domain: Domain, evidence: Evidence, target: float) ->
             pricing = Pricing.of(root, domain, k, multipliers, pairs)
             axis = evidence.integers(f"axis/{i}", None, low=LEAF, high=root.d + root.N)
             cut = evidence.floats(f"cut/{i}", None)
-            found, place = price(pricing, axis, cut, float(claims[i]))
-            if place >= 0:
-                evidence.notes.append(f"pricing tree {i}, leaf {place}: {found!r}, not {float(claims[i])!r}")
-            psi = min(psi, found)
+            psi = min(psi, price(pricing, axis, cut, float(claims[i])))
         prices.append((len(members), psi))
     return combine(root, multipliers, prices)

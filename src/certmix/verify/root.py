@@ -73,10 +73,8 @@ class Root:
 
     def _merge(self, whitened: Array) -> tuple[Array, Array]:
         """Mean and half the sum of squares of every group, in every system."""
-        C, n, d = whitened.shape
+        C, _, d = whitened.shape
         points, scatter = np.zeros((C, self.N, d)), np.zeros((C, self.N))
-        if n == self.N:
-            return whitened.copy(), scatter
         for c in range(C):
             np.add.at(points[c], self.group, whitened[c])
             points[c] /= self.weight[:, None]
@@ -139,24 +137,16 @@ class Root:
         return 1.01 * error + self.slip
 
 
-build = Root
-
-
 def _groups(s: Statement) -> Array:
     """Group of every sample, numbered by first sample. "i in k implies j in k for all k" is a must-link."""
-    parent = list(range(s.n))
-
-    def top(i: int) -> int:
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = parent[i]
-        return i
-
-    tied = s.implications[s.implications[:, 2] < 0, :2]
-    for i, j in np.concatenate([s.together, tied]).tolist():
-        a, b = sorted((top(i), top(j)))
-        parent[b] = a  # so the top of a group is its first sample
-    return np.unique([top(i) for i in range(s.n)], return_inverse=True)[1].astype(np.int64)
+    i, j = np.concatenate([s.together, s.implications[s.implications[:, 2] < 0, :2]]).T
+    first = np.arange(s.n)  # the first sample that is known to be in the group
+    while (first[i] != first[j]).any():
+        least = np.minimum(first[i], first[j])
+        for end in (i, j, first[i], first[j]):
+            np.minimum.at(first, end, least)
+        first = first[first]
+    return np.unique(first, return_inverse=True)[1].astype(np.int64)
 
 
 def _box(own: System, low: Array, high: Array) -> tuple[Array, Array]:
@@ -209,19 +199,17 @@ def entropy(s: Statement) -> tuple[Array, float]:
 
 def _classes(s: Statement) -> Array:
     """Interchangeable components: those of which the statement says the same."""
-    low, high = s.size_limits()
-    numbers: dict[tuple[object, ...], int] = {}
+    pulled = np.array([[matrix.any()] for matrix in s.prior_precision])
+    numbers = [*s.size_limits(), s.half_log_det, s.mean_lower, s.mean_upper, s.weight_lower, s.weight_upper]
+    numbers += [s.alpha, s.prior_precision, np.where(pulled, s.prior_mean, 0.0)]
+    numbers += [array for array in (s.fixed_weights,) if array is not None]
+    found: dict[tuple[object, ...], int] = {}
     out = []
     for k in range(s.K):
-        mean = s.prior_mean[k].tobytes() if s.prior_precision[k].any() else b""
-        matrices = s.precision_of(k).tobytes(), s.prior_precision[k].tobytes(), mean
-        bounds = s.mean_lower[k].tobytes(), s.mean_upper[k].tobytes(), int(low[k]), int(high[k])
-        weights = float(s.alpha[k]), float(s.weight_lower[k]), float(s.weight_upper[k])
-        fixed = None if s.fixed_weights is None else float(s.fixed_weights[k])
         labels = frozenset(i for i, c in s.labels.tolist() if c == k)
         implications = frozenset((i, j) for i, j, c in s.implications.tolist() if c == k)
         counts = sorted((a, b, tuple(sorted(x.tolist()))) for c, a, b, x in s.counts if c == k)
         rules = labels, implications, tuple(counts)
-        said = matrices, float(s.half_log_det[k]), bounds, weights, fixed, rules
-        out.append(numbers.setdefault(said, len(numbers)))
+        said = s.precision_of(k).tobytes(), *((array[k] + 0.0).tobytes() for array in numbers), *rules
+        out.append(found.setdefault(said, len(found)))
     return np.array(out)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -96,6 +96,22 @@ class Statement:
             low = np.maximum(low, np.searchsorted(shares, lower, side="left"))
             high = np.minimum(high, np.searchsorted(shares, upper, side="right") - 1)
         return low, high
+
+
+def broken(s: Statement, labels: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """What every rule is called, and (M,) bool: which rows of labels, (M, n), break it."""
+    (a, b), (c, d), (i, j, k) = s.together.T, s.apart.T, s.implications.T
+    yield "a must-link", (labels[:, a] != labels[:, b]).any(axis=1)
+    yield "a cannot-link", (labels[:, c] == labels[:, d]).any(axis=1)
+    known, component = s.labels.T
+    yield "a known label", (labels[:, known] != component).any(axis=1)
+    there = (k < 0) | (labels[:, i] == k)
+    yield "an implication", (there & (labels[:, i] != labels[:, j])).any(axis=1)
+    limits = [(k, low, high, slice(None)) for k, (low, high) in enumerate(zip(*s.size_limits(), strict=True))]
+    for what, rules in (("a size limit", limits), ("a count", s.counts)):
+        for k, low, high, samples in rules:
+            found = (labels[:, samples] == k).sum(axis=1)
+            yield what, (found < low) | (found > high)
 
 
 def times(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:

@@ -42,7 +42,7 @@ def decide(domain: Domain, root: Root, kind: int, args: Sequence[int]) -> Domain
     k = second if kind in (IN, OUT) else first
     alike = next(members for members in domain.exchangeable(root) if k in members)
     if kind == IN:
-        child.put(first, k)
+        child.allowed[first] &= np.arange(root.K) == k
     elif kind == OUT:
         child.allowed[first, alike] = False
     elif kind == AT_MOST:
@@ -87,8 +87,7 @@ def walk(root: Root, evidence: Evidence, entries: Entries, target: float, kinds:
             if bound >= target:
                 leaves += 1
             elif not children[node]:
-                notes = "".join(f"; {note}" for step in steps[node] for note in step.notes[:8])
-                raise Rejected(f"its bound {bound!r} does not reach the target {target!r}{notes}")
+                raise Rejected(f"its bound {bound!r} does not reach the target {target!r}")
             else:
                 _check_cover(root, domain, children[node], kind, args)
                 room(len(stack) + 2, domain.bytes, each=1)
