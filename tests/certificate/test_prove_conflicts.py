@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 import certmix
 from certmix.certificate import prove
+from certmix.certificate.boxes import boxes_of, refined
 from certmix.certificate.prove import Unproved, make
+from certmix.certificate.statement import state
+from certmix.engines import engine
+from certmix.ledger import Ledger
+from certmix.options import Options
 from certmix.problem import CannotLink, MaximumSize, MinimumSize, Problem
-from certmix.result import Result
+from certmix.result import Result, build_result
+from certmix.verify import statement
 from certmix.verify.check import Verdict, check
+from certmix.verify.root import Root
 
 
 def entangled(seed: int, n: int, K: int, links: int, spread: float = 1.5) -> Problem:
@@ -45,6 +54,29 @@ def test_a_search_over_boxes_proves_what_conflicts_cost(seed: int) -> None:
     assert result.certificate is not None
     assert result.certificate_level == "verified"
     assert {step["kind"] for step in result.certificate.document["steps"]} == {"boxes"}
+
+
+def test_leaves_that_the_checker_does_not_close_are_split() -> None:
+    """What a run concludes in a leaf and the checker does not is decided there, group by group."""
+    problem, options = entangled(1, 30, 2, 10), Options(certificate=True)
+    ledger = Ledger(problem, options.tolerances)
+    outcome = engine("interval").run(problem, ledger, options)
+    level = outcome.certificate_level
+    result = build_result(
+        problem, ledger, engine="interval", termination=outcome.termination, certificate_level=level
+    )
+    root = Root(statement.read(json.loads(json.dumps(state(problem)))), problem.data)
+    target, search = result.tolerances.cutoff(result.objective), ledger.record.boxes
+    as_it_is, _ = boxes_of(search, root, target)
+    entries = len(as_it_is.arrays["0/kind"])
+    found = as_it_is.certificate(problem, result, target)
+    assert "something is left" in check(found.document, found.arrays, problem.data).sentence
+    finer = refined(search, root, target, lambda: False)
+    assert entries < len(finer.arrays["0/kind"]) < 2 * entries
+    found = finer.certificate(problem, result, target)
+    assert check(found.document, found.arrays, problem.data).verified
+    with pytest.raises(Unproved, match="not known to cost the bound"):
+        refined(search, root, result.objective + 0.1, lambda: False)
 
 
 @pytest.mark.parametrize("seed", [0, 2])

@@ -15,6 +15,7 @@ class Rejected(Exception):
 
 
 LEAST, MOST = -(2**63), 2**63 - 1  # whole numbers
+LARGEST = 1e100  # floats: squares beyond overflow
 MOST_BYTES = 2**30  # that a certificate can make the checker allocate at a time
 
 
@@ -35,10 +36,10 @@ class Evidence:
         return f"{self.numbers.get('arrays', '')}{name}"
 
     def floats(self, name: str, *shape: int | None) -> np.ndarray:
-        """A finite array of floats as float64; None in the shape stands for any length."""
+        """An array of floats as float64; None in the shape stands for any length."""
         array = self._array(name, "f", shape).astype(np.float64)
-        if not np.isfinite(array).all():
-            raise Rejected(f"array {self.full(name)} holds a number that is not finite")
+        if not (np.abs(array) <= LARGEST).all():
+            raise Rejected(f"array {self.full(name)} holds a number that is not finite or beyond {LARGEST:g}")
         return array
 
     def integers(self, name: str, *shape: int | None, low: int = LEAST, high: int = MOST) -> np.ndarray:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from certmix.verify.evidence import Evidence, Rejected
-from certmix.verify.rounding import UNIT, Array, exact_sum, gamma, surplus
+from certmix.verify.rounding import UNIT, Array, exact_sum, gamma
 from certmix.verify.statement import Statement, broken, times
 
 
@@ -64,10 +64,10 @@ def _off(s: Statement, data: Array, labels: Array, means: Array) -> Array:
                 raise Rejected(f"the mean of component {k} lies outside its bounds")
             continue
         for j in range(s.d):
-            over, under = surplus(rows[:, j], high[j]), surplus(rows[:, j], low[j])
-            if over > 0 or under < 0:
+            away = [exact_sum(rows[:, j], *[-end] * len(rows)) for end in (low[j], high[j], means[k, j])]
+            if away[0] < 0 or away[1] > 0:
                 raise Rejected(f"the average of the samples in component {k} lies outside its bounds")
-            off[k, j] = abs(surplus(rows[:, j], means[k, j])) / len(rows)
+            off[k, j] = abs(away[2]) / len(rows)
         if (off[k] > gamma(2 * len(rows) + 16) * largest).any():
             raise Rejected(f"the mean of component {k} is not the average of its samples")
     return off

@@ -14,8 +14,6 @@ from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.root import Root
 from certmix.verify.rounding import UNIT, Array, below, gamma, least_quadratic, total_below
 
-LARGEST = 1e100
-
 
 @dataclass
 class Pricing:
@@ -115,8 +113,6 @@ def combine(root: Root, multipliers: Array, prices: list[tuple[int, float]]) -> 
 def lagrangian(root: Root, domain: Domain, evidence: Evidence, target: float) -> float:
     """Check the pricing trees and return the bound; the domain is not narrowed."""
     multipliers = evidence.floats("multipliers", root.N)
-    if np.abs(multipliers).max() > LARGEST:
-        raise Rejected(f"a multiplier is larger than {LARGEST:g}")
     pairs = np.zeros((0, 2), dtype=np.int64)
     if evidence.full("pairs") in evidence.arrays:
         pairs = checked_pairs(root, domain, evidence.integers("pairs", None, 2, low=0, high=root.N - 1))

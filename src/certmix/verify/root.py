@@ -56,8 +56,7 @@ class Root:
         self.d = self.points.shape[2]
         self.prior_weight = np.stack([systems[c].weight for c in self.system])
         self.prior_mean = np.zeros((s.K, self.d))
-        self.mean_lower, self.mean_upper = np.full((2, s.K, self.d), np.inf)
-        self.mean_lower *= -1
+        self.mean_lower, self.mean_upper = (np.full((s.K, self.d), end) for end in (-np.inf, np.inf))
         for k, c in enumerate(self.system if not free else ()):
             self.prior_mean[k] = systems[c].of(s.prior_mean[k] - centre)
             ends = s.mean_lower[k] - centre, s.mean_upper[k] - centre

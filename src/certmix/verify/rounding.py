@@ -8,7 +8,6 @@ values (Higham, Accuracy and Stability of Numerical Algorithms, section 3). What
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -35,13 +34,8 @@ def total_below(values: Array) -> float:
 
 
 def exact_sum(values: Array, *more: float) -> float:
-    """The exact sum rounded once; its sign is that of the exact sum."""
+    """The exact sum rounded once, and so with the right sign; ``more`` are numbers to be added."""
     return math.fsum((*values.tolist(), *more))
-
-
-def surplus(values: Array, bound: float) -> float:
-    """The sum of ``values - bound``, rounded once: its sign says on which side of the bound the average lies."""
-    return math.fsum(itertools.chain(values.tolist(), itertools.repeat(-bound, len(values))))
 
 
 def whole_numbers(array: Array) -> tuple[Array, int]:

@@ -21,7 +21,6 @@ FIELDS = (
     "point", "pool", "candidates", "T", "blocks", "slope", "level", "over", "under", "cut_count", "cuts",
     "cut_multiplier", "grain", "N2", "N4", "members", "pairs",
 )  # fmt: skip
-LARGEST = 1e100  # numbers beyond are no multipliers of anything
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ def _part(evidence: Evidence) -> Evidence:
 
 
 def _read(root: Root, domain: Domain, e: Evidence) -> _Read:
-    T = _numbers(e, "T", None)
+    T = e.floats("T", None)
     M = len(T)
     room(M, 4 * max(M, root.K))
     point = e.integers("point", root.N, low=0, high=M - 1)
@@ -122,13 +121,6 @@ def _read(root: Root, domain: Domain, e: Evidence) -> _Read:
     return _Read(point, T, pools, blocks, _bits(e, "members", count * M).reshape(count, M), pairs)
 
 
-def _numbers(e: Evidence, field: str, length: int | None) -> Array:
-    found = e.floats(field, length)
-    if (np.abs(found) > LARGEST).any():
-        raise Rejected(f"array {field} of a step holds a number beyond {LARGEST}")
-    return found
-
-
 def _bits(e: Evidence, field: str, count: int) -> Array:
     packed = e.integers(field, (count + 7) // 8, low=0, high=255).astype(np.uint8)
     return np.unpackbits(packed, count=count).astype(bool)
@@ -169,10 +161,10 @@ def _blocks(root: Root, e: Evidence, pools: list[Pool], T: Array) -> list[list[B
     if (heads > [len(pools) - 1, root.n, root.n]).any() or (low < 1).any() or (low > high).any():
         raise Rejected("a block of a step lies outside its pool or has no sizes")
     orders = np.array([len(pools[p].points) for p in heads[:, 0]], dtype=np.int64)
-    slope, level, grain = (_numbers(e, field, len(heads)) for field in ("slope", "level", "grain"))
-    over, under = (_numbers(e, field, int(orders.sum())) for field in ("over", "under"))
+    slope, level, grain = (e.floats(field, len(heads)) for field in ("slope", "level", "grain"))
+    over, under = (e.floats(field, int(orders.sum())) for field in ("over", "under"))
     counts = e.integers("cut_count", len(heads), low=0)
-    multiplier = _numbers(e, "cut_multiplier", int(counts.sum()))
+    multiplier = e.floats("cut_multiplier", int(counts.sum()))
     cuts = e.integers("cuts", 3 * len(multiplier), low=-2).reshape(3, -1).T
     if any((numbers < 0).any() for numbers in (over, under, multiplier, grain)):
         raise Rejected("a multiplier of a step is negative")
