@@ -255,9 +255,9 @@ CHECKER = (
     planted("sum: not added up", "The bounds of the parts need not add up to the bound.", "check.py",
             "if math.fsum((*bounds, -bound)) < 0.0:", "if False:", SUMS),
     planted("sum: any sample is known", "A part that was verified for other samples counts.", "check.py",
-            "(statement.digest(own), statement.data_digest(rows), bounds[t]) in known",
+            "(statement.digest(own), statement.data_digest(rows), bound) in known",
             "statement.digest(own) in {k[0] for k in known}", SUMS),
     planted("sum: any bound is known", "A part that was verified to another bound counts.", "check.py",
-            "(statement.digest(own), statement.data_digest(rows), bounds[t]) in known",
+            "(statement.digest(own), statement.data_digest(rows), bound) in known",
             "(statement.digest(own), statement.data_digest(rows)) in {k[:2] for k in known}", SUMS),
 )  # fmt: skip

@@ -876,8 +876,8 @@ MUTANTS = (
         "an average outside its bounds",
         "The checker does not ask whether averages keep the bounds of tied means.",
         "verify/incumbent.py",
-        "if over > 0 or under < 0:",
-        "if over > 0 and under < 0:",
+        "if away[0] < 0 or away[1] > 0:",
+        "if away[0] < 0 and away[1] > 0:",
         INCUMBENT,
     ),
     Mutant(
