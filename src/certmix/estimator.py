@@ -17,7 +17,7 @@ from certmix.options import Options, checked_engine_options, options_of
 from certmix.problem import Problem
 from certmix.problem.measurements import refuse_kinds
 from certmix.result import Result
-from certmix.selection.criterion import icl
+from certmix.selection.criterion import icl, n_parameters
 from certmix.selection.path import Path
 from certmix.selection.turns import path
 from certmix.solving import solve
@@ -46,6 +46,9 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
     variance, precision, covariance : optional, at most one of them
         The known covariance: a scalar variance (or one per component), or a matrix of shape (d, d), or
         (K, d, d) for one per component. Unit variance when none is given.
+        ``variance="unknown"`` finds the variance with the clustering; a precision or covariance is then its shape.
+    variance_range : (smallest, largest), optional
+        Of an unknown variance.
     weights : "free", "uniform" or array of shape (n_components,)
         Mixing weights to be found, or fixed.
     prior : "flat", "jeffreys", GaussianPrior, DirichletPrior or a list of them, optional
@@ -80,7 +83,11 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
     weights_ : ndarray of shape (n_components,)
     precisions_ : ndarray of shape (1, n_features, n_features), or (n_components, …) for one per component; beyond 1,000
         features only the diagonals of diagonal matrices, (1, n_features) or (n_components, n_features)
-        The known precision, as it was used.
+        The known precision, as it was used; of an unknown variance, with the one that was found.
+    covariances_ : ndarray of the same shape
+        Their inverses.
+    variance_ : float
+        The variance that was found; only with ``variance="unknown"``.
     objective_ : float
         The value of the clustering found.
     lower_bound_ : float
@@ -118,6 +125,7 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
         variance: Any = None,
         precision: Any = None,
         covariance: Any = None,
+        variance_range: Any = None,
         weights: Any = "free",
         prior: Any = None,
         mean_bounds: Any = None,
@@ -140,6 +148,7 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
         self.variance = variance
         self.precision = precision
         self.covariance = covariance
+        self.variance_range = variance_range
         self.weights = weights
         self.prior = prior
         self.mean_bounds = mean_bounds
@@ -190,6 +199,7 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
                 variance=self.variance,
                 precision=self.precision,
                 covariance=self.covariance,
+                variance_range=self.variance_range,
                 weights=self.weights,
                 prior=self.prior,
                 mean_bounds=self.mean_bounds,
@@ -258,7 +268,13 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
         self.labels_ = np.array(result.labels)
         self.means_ = np.array(result.means)
         self.weights_ = np.array(result.weights)
-        self.precisions_ = problem.covariance.precision.readable()
+        self.precisions_ = np.array(result.precision)
+        self.covariances_ = (
+            1.0 / self.precisions_ if self.precisions_.ndim == 2 else np.linalg.inv(self.precisions_)
+        )
+        if result.variance is not None:
+            self.variance_ = result.variance
+        self._n_parameters = n_parameters(problem)
         self.objective_ = result.objective
         self.lower_bound_ = result.lower_bound
         self.gap_ = result.gap_relative
@@ -289,6 +305,30 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-density of the samples under the fitted mixture."""
         return float(self.score_samples(X).mean())
+
+    def bic(self, X: Any) -> float:
+        """Bayesian information criterion of the mixture for these samples; smaller is better."""
+        density = self.score_samples(X)
+        return float(-2.0 * density.sum() + self._n_parameters * np.log(len(density)))
+
+    def aic(self, X: Any) -> float:
+        """Akaike information criterion of the mixture for these samples; smaller is better."""
+        return float(-2.0 * self.score_samples(X).sum() + 2.0 * self._n_parameters)
+
+    def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Random samples of the fitted mixture, and their components in ascending order; seeded by ``random_state``."""
+        check_is_fitted(self, "means_")
+        if not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
+            raise InputError(f"n_samples must be a whole number >= 1, not {n_samples!r}")
+        rng = np.random.default_rng(_seed(self.random_state))
+        sizes = rng.multinomial(n_samples, self.weights_ / self.weights_.sum())
+        rows = []
+        for k, size in enumerate(sizes):
+            own = self.covariances_[min(k, len(self.covariances_) - 1)]
+            noise = rng.normal(size=(size, self.n_features_in_))
+            away = noise * np.sqrt(own) if own.ndim == 1 else noise @ np.linalg.cholesky(own).T
+            rows.append(self.means_[k] + away)
+        return np.concatenate(rows), np.repeat(np.arange(len(sizes)), sizes)
 
     def _log_joint(self, X: Any) -> np.ndarray:
         """``log pi_k + log N(x; mu_k, P_k^-1)`` for every sample and component."""

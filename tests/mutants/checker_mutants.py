@@ -23,6 +23,8 @@ BOXES = ("tests/verify/test_boxes.py",)
 COMPOSED = ("tests/verify/test_check_composed.py",)
 CRITERIA = ("tests/verify/test_criteria.py",)
 SUMS = ("tests/verify/test_parts.py",)
+CHORDS = ("tests/verify/test_chords.py",)
+CHAINED = ("tests/verify/test_check_chord.py",)
 COMPARING = ("tests/certificate/test_comparing.py",)
 
 
@@ -48,6 +50,41 @@ CHECKER = (
     planted("known by data alone", "A bound that was verified of one problem counts for every other.", "check.py",
             'return (digests["statement"], digests["data"], bound) in known',
             'return (digests["data"], bound) in {(data, least) for _, data, least in known}', CRITERIA),
+    planted("a chord from above", "A chord is the larger one of its ends' lines.", "chords.py",
+            "min(self._line(a, x, s), self._line(b, y, s))", "max(self._line(a, x, s), self._line(b, y, s))", CHORDS,
+            True),
+    planted("one end of a chord", "Only the left end of a chord counts.", "chords.py",
+            "min(self._line(a, x, s), self._line(b, y, s))", "self._line(a, x, s)", CHORDS),
+    planted("touched beyond the end", "The line to the right of the last point may fall.", "chords.py",
+            "s = max(a, self.half / self.slope * (1.0 + 4 * UNIT))", "s = a", CHORDS),
+    planted("no smallest variance", "To the right of the last point g does not have to rise.", "chords.py",
+            "if not self.slope > 0.0:", "if False:", CHORDS),
+    planted("lines rounded to nearest", "The line of a chord is not rounded downwards.", "chords.py",
+            "return below(bound - self.half * (log + ratio - 1.0), gamma(16) * size)",
+            "return bound - self.half * (log + ratio - 1.0)", CHORDS),
+    planted("scales without slack", "A shape times a scale counts as exact.", "chords.py",
+            "share = max(share, 4 * UNIT * float(np.abs(matrix).sum(axis=1).max()) / least)", "pass", CHORDS),
+    planted("range rounded inwards", "The range of scales is rounded inwards.", "chords.py",
+            "math.nextafter(1.0 / low, math.inf)", "math.nextafter(1.0 / low, 0.0)", CHORDS),
+    planted("determinants not translated", "Logarithms of determinants that a bound leaves out are not added.",
+            "chords.py", "off = float(np.max(own - shape))", "off = 0.0", CHORDS),
+    planted("constant of uniform weights", "The constant of uniform weights counts as squares.", "chords.py",
+            "constant = n * (-math.log(1.0 / K) + float(half_log_det.max()))",
+            "constant = n * float(half_log_det.max())", CHORDS),
+    planted("W_min of another problem", "The sum of squares without its limits of sizes is another problem.",
+            "chords.py", '"sizes": sorted(map(list, sizes)),', '"sizes": [],', CHORDS),
+    planted("sizes cost nothing", "Sizes need not add up to n at the end where the variance is infinite.", "chords.py",
+            "value = math.fsum((price * s.n,", "value = math.fsum((2.0 * abs(price) * s.n,", CHORDS),
+    planted("points of squares", "A bound of the sum of squares counts as one at its scale.", "check.py",
+            "        if squares:\n", "        if not squares:\n", CHAINED),
+    planted("scale not in the statement", "A bound at one scale is taken for any other.", "check.py",
+            "if squares else whole, stated, scale)", "if squares else whole, stated, 1.0)", CHAINED),
+    planted("chords of a known variance", "A bound at a known variance counts for an unknown one.", "check.py",
+            'if stated.unknown != (claim == "chord") and claim != "infeasible":', "if False:", CHAINED),
+    planted("envelope not compared", "The bound of an envelope is taken as claimed.", "check.py",
+            "if not envelope.bound >= bound:", "if False:", CHAINED),
+    planted("variance out of its range", "The clustering may have any variance.", "chords.py",
+            "if not (variance > 0.0 and s.variances[0] <= variance <= s.variances[1]):", "if False:", CHAINED),
     planted("statement not covered", "The digest of the statement is not compared.", "check.py",
             'if digests.get("statement") != statement.digest(document["statement"]):', "if False:", COMPARING),
     planted("bound above its clustering", "A bound above the value of its own clustering is accepted.", "check.py",

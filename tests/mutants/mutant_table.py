@@ -28,6 +28,7 @@ REFUSED = ("tests/test_resuming_refused.py",)
 EMPTY = ("tests/search/bounds/test_dual.py",)
 RESTRICTION = ("tests/problem/test_restriction.py",)
 ROTATION = ("tests/presolve/test_rotation.py",)
+UNKNOWN_VARIANCE = ("tests/variance/test_unknown_variance_small.py",)
 
 
 @dataclass(frozen=True)
@@ -1093,5 +1094,29 @@ MUTANTS = (
         "if not same:",
         "if False:",
         ("tests/io/test_states.py",),
+    ),
+    Mutant(
+        "variance: steep without its scale",
+        "The least sum of squares is taken in units of the problem that was solved for it.",
+        "certificate/envelope.py",
+        "return least_squares(bound, n, K, half_log_det, scale * (1.0 + self.slack))",
+        "return least_squares(bound, n, K, half_log_det, 1.0)",
+        UNKNOWN_VARIANCE,
+    ),
+    Mutant(
+        "variance: determinants of a known one",
+        "With one covariance per component the variance does not count in the determinants.",
+        "problem/covariance.py",
+        "half = self.half_log_det - 0.5 * self.precision.entries.shape[1] * math.log(scale)",
+        "half = self.half_log_det",
+        ("tests/verify/test_chords.py",),
+    ),
+    Mutant(
+        "variance: out of its range",
+        "The best variance of a clustering may lie outside of the range.",
+        "problem/scale.py",
+        "return min(max(2.0 * float(half_squares) / (problem.n_samples * problem.n_features), low), high)",
+        "return 2.0 * float(half_squares) / (problem.n_samples * problem.n_features)",
+        UNKNOWN_VARIANCE,
     ),
 )

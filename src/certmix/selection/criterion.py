@@ -68,7 +68,7 @@ def n_parameters(problem: Problem) -> int:
     """Means, and weights where they are free, and the variance where it is."""
     K, d = problem.n_components, problem.n_features
     free = K - 1 if problem.fixed_weights is None else 0
-    return K * d + free + int(getattr(problem.covariance, "unknown", False))
+    return K * d + free + int(problem.covariance.unknown)
 
 
 def sum_of_squares(problem: Problem) -> Affine | None:
@@ -76,7 +76,7 @@ def sum_of_squares(problem: Problem) -> Affine | None:
     weights, prior, covariance = problem.fixed_weights, problem.prior, problem.covariance
     if weights is None or np.any(weights != weights[0]) or prior.on_means or prior.on_weights:
         return None
-    if not covariance.shared or getattr(covariance, "unknown", False):
+    if not covariance.shared or covariance.unknown:
         return None
     factor = 2.0 * unit(problem)
     constant = -factor * (problem.n_samples * math.log(problem.n_components))
@@ -100,7 +100,7 @@ def total_squares(problem: Problem) -> float:
 def _log_determinant(problem: Problem) -> tuple[float, float]:
     """``log det Sigma`` where the objective leaves it out, and how far that may be off."""
     covariance = problem.covariance
-    if not covariance.shared or np.any(covariance.half_log_det) or getattr(covariance, "unknown", False):
+    if not covariance.shared or np.any(covariance.half_log_det) or covariance.unknown:
         return 0.0, 0.0
     precision = covariance.precision
     if covariance.diagonal:

@@ -17,12 +17,7 @@ def bic(problem: Problem, labels: np.ndarray, time_limit: float) -> float | None
     That is: with side constraints, priors, or an unknown variance, of which this EM knows nothing.
     """
     prior = problem.prior
-    if (
-        problem.constraints
-        or prior.on_means
-        or prior.on_weights
-        or getattr(problem.covariance, "unknown", False)
-    ):
+    if problem.constraints or prior.on_means or prior.on_weights or problem.covariance.unknown:
         return None
     found = em(problem, start=labels, time_limit=time_limit).history
     middle = icl(problem)

@@ -76,9 +76,8 @@ class Envelope(NamedTuple):
     def _beyond(self, a: float, x: float) -> Piece:
         if not self.slope > 0.0:
             return Piece(-math.inf, math.inf, a, math.inf)
-        s = max(
-            a, self.half / self.slope * (1.0 + 4 * UNIT)
-        )  # N / s is not above the slope: the line does not fall
+        # N / s is not above the slope, so the line does not fall.
+        s = max(a, self.half / self.slope * (1.0 + 4 * UNIT))
         return Piece(self._line(a, x, s), s, a, math.inf)
 
     def _line(self, t: float, bound: float, s: float) -> float:
