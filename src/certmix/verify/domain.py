@@ -42,10 +42,8 @@ def conclude(rules: Any, allowed: Array, low: Array, high: Array, apart: Array |
             only = allowed[:, k, g] & (allowed[:, :, g].sum(axis=1) == 1)
             allowed[:, :, then] &= ~only[:, None] | (np.arange(allowed.shape[1]) == k)
         for groups, coefficient, k, least, most in rules.counts:
-            part, (low_k, high_k) = (
-                allowed[:, :, groups],
-                np.full((2, len(allowed), 1), [[[least]], [[most]]]),
-            )
+            part = allowed[:, :, groups]
+            low_k, high_k = (np.full((len(allowed), 1), end) for end in (least, most))
             alive &= _limit(part, slice(k, k + 1), coefficient, low_k, high_k)
             allowed[:, :, groups] = part
         alive &= _limit(allowed, slice(K), w, low, high, n if allowed.shape[1] == K else None)
