@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from typing import Any
@@ -137,6 +139,28 @@ def test_an_interruption_is_heard_while_a_kernel_works(name: str) -> None:
     assert not complete
     assert nodes < 10**9
     assert bound <= best
+
+
+def test_the_program_waits_at_its_end_for_work_that_was_left_alone() -> None:
+    """Native code that comes back to an interpreter which is gone would abort the program."""
+    script = """
+import sys, time
+from certmix.stopping import Abandoned, Stop, attend
+
+def work():
+    try:
+        time.sleep(2.0)
+    finally:
+        sys.stdout.write("ended")
+        sys.stdout.flush()
+
+try:
+    attend(work, Stop(0.1), 0.1)
+except Abandoned:
+    sys.stdout.write("left alone, ")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "left alone, ended"
 
 
 def test_no_bound_counts_once_the_flag_is_up() -> None:

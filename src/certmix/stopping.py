@@ -8,11 +8,13 @@ A kernel that was cut short may return anything: the ledger takes no bound once 
 problem is infeasible is believed either. Clusterings are checked one by one and always count.
 
 Work that has not ended some time after the flag was raised is left alone: what the ledger has is the result. Its
-thread ends at its next step in Python, or with the program. Only a compilation is waited for, so that it is done once.
+thread ends at its next step in Python, for which the program waits a moment before it ends. Only a compilation is
+waited for at once, so that it is done once.
 """
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import math
 import sys
@@ -34,6 +36,7 @@ T = TypeVar("T")
 LOOK = 0.2  # seconds between two looks at the clock
 HEARD = 0.4  # seconds that interrupted work has to end by itself
 LEAST = 0.2  # seconds that late work has in any case
+LAST = 5.0  # seconds that the program waits at its end for work that was left alone
 LATE = 0.4  # share of what a run may take beyond its time limit that the work has to end by itself
 
 
@@ -165,3 +168,6 @@ def _end_thread(thread: threading.Thread) -> None:
     frame = sys._current_frames().get(thread.ident or 0)
     if thread.ident is not None and not importing(frame):  # half a module would be left behind
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
+    atexit.register(
+        thread.join, LAST
+    )  # a thread in C++ that comes back to an interpreter which is gone aborts
