@@ -88,25 +88,34 @@ class SemidefiniteBound:
         )
 
     def root(self) -> Nodes:
-        """The roots: one for each choice of empty components, some of them split by the smallest size."""
+        """The roots: one for each choice of empty components, some of them split by the smallest size.
+
+        Those of few components come first: they are soon closed, and until all roots are bounded nothing is known.
+        """
         nodes, N = self._roots, self.instance.n_groups
         memory.require(4.0 * N * N, f"pairs of {N:,} samples")
         apart = np.zeros((N, N), dtype=bool)
         pairs = self.instance.conflicts
         apart[pairs[:, 0], pairs[:, 1]] = apart[pairs[:, 1], pairs[:, 0]] = True
         roots = []
-        for i in range(len(nodes)):
+        for i in np.argsort((nodes["b"] > 0).sum(axis=1), kind="stable"):
             record = self.recorder.add_root(nodes["b"][i])
             mask = nodes["mask"][i].astype(np.int64)
-            root = {"mask": mask, "a": nodes["a"][i], "b": nodes["b"][i], "record": record}
+            root = {
+                "mask": mask,
+                "a": nodes["a"][i],
+                "b": nodes["b"][i],
+                "record": record,
+                "bound": -math.inf,
+            }
             roots += self._by_smallest(root, apart)
         objects = np.empty((2, len(roots)), dtype=object)
         for i in range(len(roots)):
             objects[0, i] = apart
-        self._proved = np.full(len(roots), -np.inf)
+        self._proved = np.array([r["bound"] for r in roots])
         return Nodes(
             {
-                "bound": np.full(len(roots), -np.inf),
+                "bound": self._proved.copy(),
                 **{name: np.stack([r[name] for r in roots]) for name in ("mask", "a", "b")},
                 "apart": objects[0],
                 "warm": objects[1],
@@ -135,6 +144,11 @@ class SemidefiniteBound:
             else:
                 child["a"][alike] = size + 1
             child["record"] = self.recorder.add_size(root["record"], int(alike[0]), size, inside)
+            if not self._around.stop():  # a first bound of each, before one of them has all the time
+                region = Region(child["mask"], child["a"], child["b"], apart).copy()
+                note = self.recorder.begin(child["record"])
+                visit = NodeVisit(self._around, region, None, -math.inf, math.inf, self.threads, note)
+                child["bound"] = visit.glance()
         return children
 
     def packed(self, nodes: Nodes) -> Nodes:

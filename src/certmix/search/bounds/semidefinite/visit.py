@@ -151,6 +151,14 @@ class NodeVisit:
                 return self._open()
             self.warm = Warm(self.shape, self.method, alone=True)
 
+    def glance(self) -> float:
+        """What a few iterations prove; nothing is taken from the node."""
+        if self._prepared() is None:
+            self.method.run(TUNING.iterations)
+            self._proved()
+            self.note.stalled()
+        return self.bound
+
     def _prepared(self) -> VisitedNode | None:
         """Propagate, contract and set the method up; the node, if that settles it."""
         region, instance = self.region, self.instance
