@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from certmix.parts.account import Part
 from certmix.parts.partition import Imitation
 from certmix.parts.refining import refined
-from certmix.parts.sizes import chosen_size, sizes_for
+from certmix.parts.sizes import chosen, sizes_for, tried
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import MustLink, Point, Problem
 from certmix.problem.restriction import Restriction
@@ -84,21 +85,19 @@ def test_sizes_follow_the_gap_and_the_time() -> None:
         value = restriction.part(groups).objective.best(point.labels[groups]).value
         return Part(groups, groups, value, -math.inf, value)
 
-    def size(allowed: float, left: float = math.inf) -> int:
-        return chosen_size(
-            imitation,
-            make,
-            lambda groups: make(groups).share,
-            lambda part, most: 1.0,
+    def size(allowed: float, inside: Callable[[int], float] | None = None) -> int:
+        return chosen(
+            sizes_for(instance),
+            lambda size: tried(imitation, size, make, lambda groups: make(groups).share, 0),
+            None if inside is None else lambda trial: inside(trial.size),
+            allowed,
             lambda: False,
-            allowed=allowed,
-            left=left,
-            slots=2,
-        )
+        ).size
 
     sizes = sizes_for(instance)
     assert size(0.5) == sizes[0]
     assert size(1e-9) == sizes[-1]
-    assert size(1e-9, left=1e9) == sizes[-1]
-    assert size(1e-9, left=1.0) == sizes[0]
+    assert size(1e-9, lambda size: 0.0) == sizes[-1]
+    assert size(1e-9, lambda size: 1e3 * size) == sizes[0]
+    assert size(1e-9, lambda size: 1e3 * abs(size - 300)) == 300
     assert sizes_for(clustered(300, 6)[0]) == []

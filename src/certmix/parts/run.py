@@ -16,8 +16,8 @@ from certmix.parts.account import Account, Part, summed
 from certmix.parts.partition import Imitation
 from certmix.parts.refining import refined
 from certmix.parts.resumed import parts_of, state_of
-from certmix.parts.schedule import COARSE, FIRST_NODES, Job, next_jobs
-from certmix.parts.sizes import chosen_size, sizes_for
+from certmix.parts.schedule import FIRST_NODES, Job, first_gap, next_jobs
+from certmix.parts.sizes import Trial, chosen, sizes_for, tried
 from certmix.parts.task import PartAnswer, PartTask
 from certmix.parts.workers import side_by_side
 from certmix.presolve.first_bound import first_bound
@@ -30,6 +30,7 @@ from certmix.status import Termination
 from certmix.stopping import Stop
 
 PARTITION_TIME = 0.05  # share of the time left for exchanges, and again for dealing parts anew
+FIRST_ROUND = 0.6  # share of the time left that parts may take when they are first worked on
 
 MOST_SEARCHED = (
     20_000  # groups: with more, a local search on everything from the means of a part takes too long
@@ -77,15 +78,8 @@ class PartsRun:
         self._keep_record()
         ledger.resumable = self if self.account.parts else None
         while not self._over():
-            jobs = next_jobs(
-                self.account,
-                ledger.upper,
-                ledger.tolerances,
-                options,
-                ledger.seconds,
-                ledger.nodes,
-                self._slots,
-            )
+            nodes = math.inf if options.node_limit is None else options.node_limit - ledger.nodes
+            jobs = next_jobs(self.account, ledger.upper, ledger.tolerances, nodes)
             if jobs:
                 self._improve(self._solve(jobs))
             elif len(self.account.parts) > 2:
@@ -95,10 +89,20 @@ class PartsRun:
         return stop_reason(ledger, options)
 
     # -- work on parts ---------------------------------------------------------------------------------------
-    def _solve(self, jobs: list[Job]) -> np.ndarray | None:
-        """Work on some parts; the means of the one that does best alone, compared with the whole."""
-        means, most = None, 0.0
-        for number, answer in self._answers(jobs):
+    def _solve(self, jobs: list[Job], share: float = 1.0) -> np.ndarray | None:
+        """Work on some parts for a share of the time; the means of the one that does best, compared with the whole.
+
+        Every part has its turn: it may take an equal share of the time that is left when it begins.
+        """
+        means, most, waiting = None, 0.0, len(jobs)
+
+        def begun(job: Job) -> PartTask:
+            nonlocal waiting
+            left = self._time(share)
+            seconds, waiting = min(left, left * self._slots / waiting), waiting - 1
+            return self._task(job, seconds)
+
+        for number, answer in self._answers(jobs, begun):
             part = jobs[number].part
             part.tries += 1
             self.ledger.nodes += answer.nodes
@@ -113,28 +117,29 @@ class PartsRun:
             self._tell()
         return means
 
-    def _answers(self, jobs: list[Job]) -> Iterator[tuple[int, PartAnswer]]:
+    def _answers(self, jobs: list[Job], begun: Callable[[Job], PartTask]) -> Iterator[tuple[int, PartAnswer]]:
         if self.cluster is not None:
-            return self.cluster.side_by_side(map(self._task, jobs), self._over)
-        return side_by_side(map(self._watched, jobs), self.options.n_threads, self._over)
+            return self.cluster.side_by_side(map(begun, jobs), self._over)
 
-    def _task(self, job: Job) -> PartTask:
+        def watched(job: Job) -> Callable[[Stop], PartAnswer]:
+            # The run's flag is heard, and the part hears of better bounds, unless proofs are what counts.
+            task, observers = begun(job), () if self.options.certificate else (job.part,)
+            return lambda stop: task(stop, observers)
+
+        return side_by_side(map(watched, jobs), self.options.n_threads, self._over)
+
+    def _task(self, job: Job, seconds: float) -> PartTask:
         samples = job.part.samples
         return PartTask(
             self.restriction.part(samples),
             self._labels(samples),
             job.gap,
-            job.seconds,
+            seconds,
             job.nodes,
             self.options.seed,
             samples if self.options.certificate else None,
             self.ledger.keeps_proof,
         )
-
-    def _watched(self, job: Job) -> Callable[[Stop], PartAnswer]:
-        """In a thread the run's flag is heard, and the part hears of better bounds, unless proofs are what counts."""
-        observers = () if self.options.certificate else (job.part,)
-        return lambda stop: self._task(job)(stop, observers)
 
     @property
     def _slots(self) -> int:
@@ -150,6 +155,8 @@ class PartsRun:
         return stop_reason(self.ledger, self.options) is not None
 
     def _tell(self) -> None:
+        if not self.account.parts:
+            return
         # Every part's bound is the word of its own ledger, which takes none once its own flag is up.
         self.ledger.raise_bound(self.account.bound, whole=True)
         self.ledger.open_nodes = sum(part.tries == 0 for part in self.account.parts)
@@ -157,49 +164,66 @@ class PartsRun:
 
     # -- partitions ------------------------------------------------------------------------------------------
     def _partitioned(self) -> list[Part]:
-        """Parts in the image of the incumbent, dealt anew where they do much better alone."""
-        N, options = self.instance.n_groups, self.options
+        """Parts in the image of the incumbent, of the size that promises most; none if there was no time."""
+        ledger, options = self.ledger, self.options
         imitation = Imitation(self.instance, self._point())
-        self.ledger.phase = "size of parts"
-        size = options.part_size or self._size(imitation)
-        self.ledger.phase = "partition"
-        left = options.time_left(self.ledger.seconds)
-        pieces = imitation.parts(np.arange(N), -(-N // size), options.seed, PARTITION_TIME * left)
+        ledger.phase = "size of parts"
+        sizes = [options.part_size] if options.part_size else sizes_for(self.instance)
+        if ledger.incumbent is None:
+            size = sizes[-1]
+        else:
+            trial = self._trial(imitation, sizes)
+            if trial.complete:
+                worked_on = any(part.tries for part in trial.parts)
+                return trial.parts if worked_on else self._refined(trial.parts, imitation)
+            size = trial.size
+        ledger.phase = "partition"
+        N = self.instance.n_groups
+        pieces = imitation.parts(np.arange(N), -(-N // size), options.seed, self._time(PARTITION_TIME))
         parts = []
         for groups in pieces:
             if self._stopped():
                 return []  # some parts are no partition
             parts.append(self._made(groups))
-            self.ledger.phase = f"partition: {len(parts)} of {len(pieces)} parts"
-        return refined(
-            parts,
-            imitation,
-            self._made,
-            seed=options.seed,
-            seconds=PARTITION_TIME * options.time_left(self.ledger.seconds),
-            over=self._stopped,
-        )
+            ledger.phase = f"partition: {len(parts)} of {len(pieces)} parts"
+        return self._refined(parts, imitation)
 
-    def _size(self, imitation: Imitation) -> int:
-        if self.ledger.incumbent is None:
-            return sizes_for(self.instance)[-1]
-
-        def timed(part: Part, most: float) -> float:
-            job = Job(part, COARSE * max(1.0, abs(part.share)), most, FIRST_NODES)
-            answers = side_by_side([self._task(job)], 1, self._stopped)
-            return next((answer.seconds for _, answer in answers), most)
+    def _trial(self, imitation: Imitation, sizes: list[int]) -> Trial:
+        """Some parts of the best size, of which a few were worked on if there is little time."""
+        ledger, options = self.ledger, self.options
+        allowed = ledger.tolerances.allowed(ledger.upper) / max(1.0, abs(ledger.upper))
 
         def share(groups: np.ndarray) -> float:
             samples = self._of(groups)
-            labels = self._labels(samples)
-            return float(self.restriction.part(samples).objective.best(labels).value)
+            return float(self.restriction.part(samples).objective.best(self._labels(samples)).value)
 
-        upper = self.ledger.upper
-        allowed = self.ledger.tolerances.allowed(upper) / max(1.0, abs(upper))
-        left = self.options.time_left(self.ledger.seconds)
-        return chosen_size(
-            imitation, self._made, share, timed, self._stopped, allowed=allowed, left=left, slots=self._slots
+        def trial(size: int) -> Trial:
+            return tried(imitation, size, self._made, share, options.seed, self._time(PARTITION_TIME))
+
+        def work(trial: Trial) -> float:
+            if trial.complete:
+                trial.parts = self._refined(trial.parts, imitation)
+            parts = trial.parts[: self._slots]
+            costs = [max(1.0, abs(part.share)) for part in parts]
+            gap = first_gap(allowed, trial.loss)
+            jobs = [Job(part, gap * cost, FIRST_NODES) for part, cost in zip(parts, costs, strict=True)]
+            of_all = sum(len(part.groups) for part in parts) / self.instance.n_groups
+            self._solve(jobs, FIRST_ROUND * of_all)
+            return math.fsum(part.inner for part in parts) / math.fsum(costs)
+
+        pressed = math.isfinite(self._time(1.0)) and len(sizes) > 1
+        return chosen(sizes, trial, work if pressed else None, allowed, self._stopped)
+
+    def _refined(self, parts: list[Part], imitation: Imitation) -> list[Part]:
+        """Parts that do much better alone are dealt anew."""
+        seconds = self._time(PARTITION_TIME)
+        return refined(
+            parts, imitation, self._made, seed=self.options.seed, seconds=seconds, over=self._stopped
         )
+
+    def _time(self, share: float) -> float:
+        """That share of the time that is left, in seconds."""
+        return share * self.options.time_left(self.ledger.seconds)
 
     def _made(self, groups: np.ndarray) -> Part:
         """A part of groups, with what the incumbent costs there and a bound that takes no search."""

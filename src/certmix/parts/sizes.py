@@ -1,14 +1,15 @@
-"""How large parts are: as small as the gap that is asked for allows, and no larger than there is time for.
+"""How large parts are: as small as the gap that is asked for allows, and such that there is time for them.
 
-Both are measured. What a partition loses is looked at on a few parts of every size: local search says what each could
-do better alone than in the whole. What a part costs is timed on one of the smallest size; larger ones cost more by a
-known power.
+Both are measured. Of every size some parts are made, of all groups where these are not too many, and local search says
+what each could do better alone than in the whole: that is what the partition loses. Then a few of them are worked on
+for the time that each would have. The size that promises the smallest gap is taken.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,18 +19,24 @@ from certmix.parts.partition import Imitation
 from certmix.presolve.instance import Instance
 
 FEW_DIMENSIONS = (250, 500, 1000, 2000)
-MANY_DIMENSIONS = (100, 150, 200, 300, 400, 500)
-POWER = 2.4  # of its size, that the time for a part grows with
-SAMPLED = 8  # parts of a size that are looked at
+MANY_DIMENSIONS = (100, 150, 200, 300, 400, 500, 600)
+MOST_MADE = 16  # parts of a size that are looked at; where there are no more, they are the partition
 LOSS = 0.5  # share of the gap that the partition may take
-TIME = 0.6  # share of the time left that a first round may take
 
-Make = Callable[[np.ndarray], Part]
-"""Makes a part of groups."""
-Share = Callable[[np.ndarray], float]
-"""What the incumbent costs in groups alone."""
-Timed = Callable[[Part, float], float]
-"""Seconds that a part takes; no more than given."""
+
+@dataclass
+class Trial:
+    """Parts of one size, of all groups or of some.
+
+    Attributes
+    ----------
+    loss : what they lose compared with the whole, relatively, as far as local search can tell
+    """
+
+    size: int
+    parts: list[Part]
+    complete: bool
+    loss: float
 
 
 def sizes_for(instance: Instance) -> list[int]:
@@ -38,49 +45,53 @@ def sizes_for(instance: Instance) -> list[int]:
     return [size for size in sizes if size < instance.n_groups] if instance.n_groups > sizes[-1] else []
 
 
-def chosen_size(
+def tried(
     imitation: Imitation,
-    make: Make,
-    share: Share,
-    timed: Timed,
-    over: Callable[[], bool],
-    *,
+    size: int,
+    make: Callable[[np.ndarray], Part],
+    share: Callable[[np.ndarray], float],
+    seed: int,
+    seconds: float = math.inf,
+) -> Trial:
+    """Parts of that size; ``make`` makes one of groups, ``share`` is what the incumbent costs in groups alone."""
+    N = imitation.instance.n_groups
+    groups = np.arange(N)
+    if some := MOST_MADE * size < N:
+        groups = np.random.default_rng([seed, size]).choice(N, size=MOST_MADE * size // 2, replace=False)
+    pieces = imitation.parts(groups, -(-len(groups) // size), seed, seconds)
+    parts, whole = [make(piece) for piece in pieces], share(np.sort(groups))
+    loss = (whole - math.fsum(part.value for part in parts)) / max(1.0, abs(whole))
+    return Trial(size, parts, not some, loss)
+
+
+def chosen(
+    sizes: Sequence[int],
+    trial: Callable[[int], Trial],
+    work: Callable[[Trial], float] | None,
     allowed: float,
-    left: float,
-    slots: int,
-) -> int:
-    """Groups in a part.
+    over: Callable[[], bool],
+) -> Trial:
+    """The trial of the size to take.
 
     Parameters
     ----------
-    over : says when to stop
+    work : works on some parts of a trial for their share of the time, and says which relative gap is left inside of
+        them; None when time does not matter
     allowed : the relative gap that is good enough
-    left : seconds; slots : parts that are worked on at the same time
+    over : says when to stop
     """
-    sizes, N = sizes_for(imitation.instance), imitation.instance.n_groups
-    wanted = len(sizes) - 1
-    for i, size in enumerate(sizes):
-        if over() or _loss(imitation, make, share, size) < LOSS * allowed:
-            wanted = i
+    trials: list[Trial] = []
+    for size in sizes:
+        trials.append(trial(size))
+        if over() or trials[-1].loss < LOSS * allowed:
             break
-    if math.isfinite(left) and wanted > 0 and not over():
-        # The first one may have to wait for kernels to be loaded.
-        probes = [timed(make(groups), TIME * left) for groups in _sample(imitation, sizes[0])[:2]]
-        seconds = min(probes) * N / sizes[0] / slots
-        while wanted > 0 and seconds * (sizes[wanted] / sizes[0]) ** (POWER - 1.0) > TIME * left:
-            wanted -= 1
-    return sizes[wanted]
-
-
-def _sample(imitation: Imitation, size: int) -> list[np.ndarray]:
-    """A few parts of that size, made of some of the groups."""
-    N = imitation.instance.n_groups
-    groups = np.random.default_rng(size).choice(N, size=min(N, SAMPLED * size), replace=False)
-    return imitation.parts(groups, -(-len(groups) // size), size)
-
-
-def _loss(imitation: Imitation, make: Make, share: Share, size: int) -> float:
-    """What a partition into parts of that size loses, relatively, as far as local search can tell."""
-    pieces = _sample(imitation, size)
-    whole = share(np.sort(np.concatenate(pieces)))
-    return (whole - math.fsum(make(groups).value for groups in pieces)) / max(1.0, abs(whole))
+    best, least = trials[-1], math.inf
+    while work is not None and trials and not over() and trials[-1].loss < least:
+        found = trials.pop()
+        promised = found.loss + work(found)
+        if promised >= least:
+            break
+        best, least = found, promised
+        if promised <= allowed:
+            break
+    return best
