@@ -28,7 +28,6 @@ REFUSED = ("tests/test_resuming_refused.py",)
 EMPTY = ("tests/search/bounds/test_dual.py",)
 RESTRICTION = ("tests/problem/test_restriction.py",)
 ROTATION = ("tests/presolve/test_rotation.py",)
-UNKNOWN_VARIANCE = ("tests/variance/test_unknown_variance_small.py",)
 
 
 @dataclass(frozen=True)
@@ -1101,7 +1100,7 @@ MUTANTS = (
         "certificate/envelope.py",
         "return least_squares(bound, n, K, half_log_det, scale * (1.0 + self.slack))",
         "return least_squares(bound, n, K, half_log_det, 1.0)",
-        UNKNOWN_VARIANCE,
+        ("tests/certificate/test_envelope.py",),
     ),
     Mutant(
         "variance: determinants of a known one",
@@ -1117,6 +1116,6 @@ MUTANTS = (
         "problem/scale.py",
         "return min(max(2.0 * float(half_squares) / (problem.n_samples * problem.n_features), low), high)",
         "return 2.0 * float(half_squares) / (problem.n_samples * problem.n_features)",
-        UNKNOWN_VARIANCE,
+        ("tests/problem/test_scale.py",),
     ),
 )
