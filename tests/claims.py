@@ -53,6 +53,7 @@ class Claim:
     seconds: float
     certified: bool = True
     attested: bool = False  # a bound that is a solver's word: its tolerances may leave a gap
+    about: tuple[Problem, Truth] | None = None  # another problem than the one that was drawn, made of it
 
     @property
     def closed(self) -> bool:

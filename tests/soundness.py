@@ -2,7 +2,7 @@
 
 Every problem is solved by enumeration, which is the truth, and then in a few other ways (:mod:`ways`): by every engine
 through ``solve``, and by the search loop with each bound from no, a poor or the best incumbent, with and without
-limits. Whatever is claimed must agree with the truth (:mod:`claims`):
+limits; some of them also with an unknown variance. Whatever is claimed must agree with the truth (:mod:`claims`):
 
 - no lower bound lies above the optimum;
 - a run that closes its gap, or explores everything, has the optimum within its tolerance;
@@ -90,10 +90,11 @@ def examine(seed: int, seconds: float = 10.0, only: Iterable[str] | None = None)
             report.violations.append(f"seed {seed}, {way}: {traceback.format_exc()}")
             report.claims.append((way, "failed", -math.inf, time.perf_counter() - start))
             continue
-        report.violations += [f"seed {seed}, {way}: {text}" for text in violations(problem, truth, claim)]
+        own, true = claim.about or (problem, truth)
+        report.violations += [f"seed {seed}, {way}: {text}" for text in violations(own, true, claim)]
         excess = -math.inf
-        if not truth.infeasible and math.isfinite(claim.lower):
-            excess = (claim.lower - truth.optimum) / max(1.0, abs(truth.optimum))
+        if not true.infeasible and math.isfinite(claim.lower):
+            excess = (claim.lower - true.optimum) / max(1.0, abs(true.optimum))
         report.claims.append((way, outcome_of(claim), excess, claim.seconds))
     return report
 

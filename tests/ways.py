@@ -19,7 +19,7 @@ import numpy as np
 
 from certmix.certificate import prove
 from certmix.engines import engine, why_not
-from certmix.errors import InfeasibleError
+from certmix.errors import InfeasibleError, InputError
 from certmix.io.certificates import Certificate
 from certmix.ledger import Ledger
 from certmix.options import BRANCHING, ENGINE_OPTIONS, LOGARITHMS, Options
@@ -46,8 +46,10 @@ from certmix.verify.check import check
 from claims import Claim, Truth
 from pretended_cluster import pretended
 from resumed import searched_in_pieces, solved_in_pieces
+from unknown_variance import truth_with_variance, with_unknown_variance
 
 CERTIFIED = ("interval", "dual", "sdp", "bnb", "dynamic")
+MOST_CLUSTERINGS = 1000  # that are enumerated, each with its best variance
 GAPS = (1e-9, 1e-6, 1e-4, 1e-2, 0.2)
 MakeBound = Callable[[Instance, Ledger, Options], Bound]
 Run = Callable[..., Result]
@@ -393,6 +395,43 @@ def _assert_no_forgery(draw: Draw, found: Certificate) -> None:
     assert not verdict.verified, f"a bound of {bound!r} above the optimum {draw.truth.optimum!r} is verified"
 
 
+def _unknown_variance(draw: Draw) -> Claim:
+    """The same problem with an unknown variance, by any engine inside; half of the time its certificate is checked."""
+    problem = with_unknown_variance(draw.problem, draw.rng)
+    truth = truth_with_variance(problem)
+    able = [n for n in ("interval", "dual", "sdp", "parts") if _taken_by(n)(draw.problem, draw.truth)]
+    options = replace(draw.options(), certificate=True if draw.chance(0.5) else None)
+    start = time.perf_counter()
+    name, lower = str(draw.rng.choice([*able, "auto", "auto"])), -math.inf
+    try:
+        result = solve(problem, name, options=options, verify=False)
+    except InputError:
+        assert truth.optimum == -math.inf, f"refused, but the optimum is {truth.optimum!r}"
+        unknown = math.inf, lower, None, Status.UNKNOWN, Termination.TIME, ()
+        return Claim("unknown variance", *unknown, options, 0.0, about=(problem, truth))
+    if options.certificate and result.certificate is not None:
+        verdict = check(result.certificate.document, result.certificate.arrays, problem.data)
+        assert verdict.verified, f"its own certificate is rejected: {verdict.sentence}"
+        lower = verdict.bound
+    return Claim(
+        "unknown variance",
+        result.objective,
+        max(lower, result.lower_bound),
+        result.labels,
+        result.status,
+        Termination.TIME,  # rounding may leave a gap
+        result.trace,
+        options,
+        time.perf_counter() - start,
+        about=(problem, truth),
+    )
+
+
+def _few_clusterings(problem: Problem, truth: Truth) -> bool:
+    most = MOST_CLUSTERINGS if not problem.prior.on_means else MOST_CLUSTERINGS // 10
+    return problem.n_components**problem.n_samples <= most
+
+
 def _always(problem: Problem, truth: Truth) -> bool:
     return True
 
@@ -433,6 +472,7 @@ WAYS = (
     Way("resumed", 0.1, _resumed, _always),
     Way("resumed loop", 0.2, _resumed_loop, _always),
     _engine("parts", 0.2),
+    Way("unknown variance", 0.3, _unknown_variance, _few_clusterings),
 )
 NAMES = tuple(way.name for way in WAYS)
 
