@@ -18,6 +18,7 @@ from certmix.options import Options
 from certmix.problem import CannotLink, MaximumSize, MinimumSize, Problem
 from certmix.result import Result, build_result
 from certmix.verify import statement
+from certmix.verify.boxes import roots
 from certmix.verify.check import Verdict, check
 from certmix.verify.root import Root
 
@@ -56,7 +57,7 @@ def test_a_search_over_boxes_proves_what_conflicts_cost(seed: int) -> None:
     assert {step["kind"] for step in result.certificate.document["steps"]} == {"boxes"}
 
 
-def test_leaves_that_the_checker_does_not_close_are_split() -> None:
+def test_leaves_that_the_checker_does_not_close_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a run concludes in a leaf and the checker does not is decided there, group by group."""
     problem, options = entangled(1, 30, 2, 10), Options(certificate=True)
     ledger = Ledger(problem, options.tolerances)
@@ -77,6 +78,10 @@ def test_leaves_that_the_checker_does_not_close_are_split() -> None:
     assert check(found.document, found.arrays, problem.data).verified
     with pytest.raises(Unproved, match="not known to cost the bound"):
         refined(search, root, result.objective + 0.1, lambda: False)
+    twice = np.zeros(2, dtype=np.int64)
+    monkeypatch.setattr("certmix.certificate.boxes.roots", lambda *known: roots(*known).take(twice))
+    with pytest.raises(Unproved, match="ends before its leaves"):  # not with an error that nobody expects
+        refined(search, root, target, lambda: False)
 
 
 @pytest.mark.parametrize("seed", [0, 2])

@@ -12,6 +12,7 @@ from certmix.search.bounds.interval import IntervalBound
 from certmix.search.loop import Search
 from certmix.verify.boxes import GROUP, OUTER, Boxes, Nodes, follow, roots, split
 from certmix.verify.domain import Domain
+from certmix.verify.evidence import Rejected
 from certmix.verify.root import Root
 
 SECONDS = 2.5e-7  # that the checker takes for an entry of the tree, a group, a component and a coordinate
@@ -41,7 +42,11 @@ def refined(search: Search, root: Root, target: float, late: Callable[[], bool])
     domain.propagate(root)
     tree = Boxes(root, math.nextafter(target + root.error, math.inf), bound.arrays.axis)
     *columns, number = bound.splits.levels()
-    left = follow(tree, roots(tree, domain), *(column.astype(np.int64) for column in columns[:3]), columns[3])
+    codes = [column.astype(np.int64) for column in columns[:3]]
+    try:
+        left = follow(tree, roots(tree, domain), *codes, columns[3])
+    except Rejected as error:  # the search began at other roots
+        raise Unproved(str(error)) from None
     left.entry, most = number[left.entry], MOST_GROWN * len(number) + FEW
     while len(left.entry):
         if late() or bound.splits.count > most:
