@@ -45,7 +45,7 @@ def recorded(state: State, cutoff: float, labels: np.ndarray) -> tuple[record.St
     """The step of a state, its proof, and the domain in which it was made; the state's own domain is narrowed."""
     instance, domain, method = state.instance, state.domain, state.method
     before = checkers_domain(domain, instance)
-    grain = record.grain_for(1.0, cutoff, instance.n_components, len(state.shape.root))
+    grain = record.grain_for(1.0, cutoff, 1.0, instance.n_components, len(state.shape.root))
     terms = instance.n_groups + instance.n_features
     proof = prove(method, state.constant, instance.error, terms, grain)
     note = record.NodeNote(record.Recorder(), record.RecordedNode(-1))

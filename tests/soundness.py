@@ -47,6 +47,8 @@ SILENCE = 600.0
 """Seconds without any answer from any process after which the program says that something hangs."""
 
 WIDE = 1 / 7
+UNITS = 1 / 4  # of the problems have data in other units, a millionth to a million of their own,
+UNITS_FROM = 1000  # but not the first ones, among which planted bugs are looked for
 
 
 @dataclass
@@ -66,8 +68,20 @@ def draw(seed: int) -> Problem:
     """The problem of a seed. Every tenth is a little larger; one of seven has more features than its samples need."""
     rng = np.random.default_rng([seed, 20])
     if seed % 10 == 9:
-        return random_problem(rng, max_samples=12, max_components=2, wide=WIDE)
-    return random_problem(rng, max_samples=9, max_components=4 if seed % 10 == 8 else 3, wide=WIDE)
+        problem = random_problem(rng, max_samples=12, max_components=2, wide=WIDE)
+    else:
+        problem = random_problem(rng, max_samples=9, max_components=4 if seed % 10 == 8 else 3, wide=WIDE)
+    if seed >= UNITS_FROM and rng.random() < UNITS:
+        return in_other_units(problem, float(10.0 ** rng.uniform(-6.0, 6.0)))
+    return problem
+
+
+def in_other_units(problem: Problem, factor: float) -> Problem:
+    """Data and boxes of means times a factor; what the data cost beside sizes and priors changes with its square."""
+    changes: dict[str, object] = {"data": factor * problem.data}
+    if problem.has_mean_box:
+        changes["mean_bounds"] = (factor * problem.mean_lower, factor * problem.mean_upper)
+    return problem.replace(**changes)
 
 
 def examine(seed: int, seconds: float = 10.0, only: Iterable[str] | None = None) -> Report:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from certmix import CannotLink, Problem
+from certmix import CannotLink, MaximumSize, MinimumSize, Problem
 from certmix.auto import choose
 from certmix.engines import engine, why_not
 from certmix.options import Options
@@ -43,6 +43,22 @@ def test_choice(problem, options, name):
     assert chosen == name
     assert why_not(engine(chosen), problem) is None
     assert reason
+
+
+@pytest.mark.parametrize(
+    ("limits", "name"),
+    [
+        ([MinimumSize(30), MaximumSize(30)], "sdp"),  # fixed
+        ([MinimumSize(15)], "sdp"),  # clusters of 20 come near
+        ([MaximumSize(45)], "sdp"),  # the cluster of 50 is too large
+        ([MinimumSize(3)], "dual"),  # never felt
+        ([MaximumSize(80)], "dual"),
+    ],
+)
+def test_limits_on_sizes_that_are_felt(limits, name):
+    """Where clusters come near the limits, multipliers do not know of them: that is for the semidefinite bound."""
+    data = samples(90, 2) + 12.0 * np.repeat([0, 1, 2], [20, 20, 50])[:, None]
+    assert choose(Problem(data, 3, variance=1.0, constraints=limits), Options())[0] == name
 
 
 def test_reason_when_no_certified_engine_can():

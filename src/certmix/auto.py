@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from certmix.engines import engine, why_not
 from certmix.errors import InfeasibleError
 from certmix.memory import OutOfMemory
 from certmix.options import Options
 from certmix.presolve.instance import reduce
 from certmix.problem import Problem
-from certmix.problem.features import Feature, features
+from certmix.problem.constraints import MaximumSize, MinimumSize
+from certmix.problem.features import Feature, features, tight_sizes
 
 # The geometric bounds lose their grip as dimensions are added; the semidefinite bound does not see them.
 MOST_DIMENSIONS = 4
 # From so many samples on, parts of them prove more in the same time than the semidefinite bound on all of them.
 MANY_SAMPLES = 1000
+# Clusters are near a limit on sizes when they have less than three times the smallest, or four fifths of the largest.
+NEAR_SMALLEST, NEAR_LARGEST = 3.0, 0.8
+FEW_STARTS = 2  # of a local search that only asks for sizes
 
 
 def choose(problem: Problem, options: Options, *, partition: bool = True) -> tuple[str, str]:
@@ -22,6 +28,8 @@ def choose(problem: Problem, options: Options, *, partition: bool = True) -> tup
     - A handful of samples: ``enumerate``.
     - One dimension and nothing that ties samples together: ``dynamic`` (exact).
     - One dimension and too many samples for that: ``interval``, whose bound there does not depend on their number.
+    - Sizes that are fixed, or limits on them that a good clustering without limits breaks or comes near: ``sdp``.
+      Multipliers do not see sizes, so ``dual`` has to search the sets at a limit one by one, and parts have no limits.
     - Up to four dimensions (of the space that the samples lie in): ``dual``, which takes turns with ``interval``.
     - More dimensions: ``sdp``, whose bound does not depend on their number.
     - More dimensions and a thousand samples or more: ``parts``, each of which is one for ``sdp``.
@@ -42,9 +50,11 @@ def choose(problem: Problem, options: Options, *, partition: bool = True) -> tup
     refusal = why_not(engine("dual"), problem)
     if refusal is not None:
         return "hard-em", f"dual cannot take this problem, {refusal}: local search, no proof"
+    too_much = why_not(engine("sdp"), problem)
+    if too_much is None and _sizes_bind(problem):
+        return "sdp", "clusters are near the limits on sizes, which its bound knows of"
     if d <= MOST_DIMENSIONS:
         return "dual", f"its bounds are strong in {d} dimension{'s' if d > 1 else ''}"
-    too_much = why_not(engine("sdp"), problem)
     if partition and problem.n_samples >= MANY_SAMPLES and Feature.MEAN_BOX not in features(problem):
         refusal = why_not(engine("parts"), problem)
         if refusal is None:
@@ -77,6 +87,29 @@ def _dimensions(problem: Problem) -> int:
         return reduce(problem).n_features
     except (InfeasibleError, OutOfMemory):
         return problem.n_features
+
+
+def _sizes_bind(problem: Problem) -> bool:
+    """Whether sizes are all but fixed, or a good clustering without limits on them comes near the limits."""
+    if Feature.SIZE not in features(problem):
+        return False
+    if tight_sizes(problem):
+        return True
+    from certmix.local.hard_em import hard_em
+
+    others = [c for c in problem.constraints if not isinstance(c, MinimumSize | MaximumSize)]
+    try:
+        instance = reduce(problem.replace(constraints=others))
+        found = hard_em(instance, restarts=FEW_STARTS)
+    except (InfeasibleError, OutOfMemory):
+        return False
+    if found is None:
+        return False
+    sizes = np.sort(np.bincount(instance.expand(found.labels), minlength=problem.n_components))
+    low, high = np.sort(problem.size_lower), np.sort(problem.size_upper)
+    small = (low > 1) & (sizes < NEAR_SMALLEST * low)
+    large = (high < problem.n_samples) & (sizes > NEAR_LARGEST * high)
+    return bool(np.any(small | large))
 
 
 def _on_a_line(problem: Problem) -> bool:

@@ -149,7 +149,7 @@ def test_row_sums(b: Block) -> None:
 
 @pytest.mark.parametrize("b", blocks())
 def test_size_multipliers_step_up_where_a_row_is_violated(b: Block) -> None:
-    """One projected step per row, against the vector formula; they stay nonnegative."""
+    """One projected step per row, against the vector formula; they stay nonnegative. A fixed size is one row."""
     rng = np.random.default_rng(b.n)
     sums, free, diagonal = rng.exponential(size=(3, b.n))
     over, under = b.over.copy(), b.under.copy()
@@ -157,10 +157,16 @@ def test_size_multipliers_step_up_where_a_row_is_violated(b: Block) -> None:
     w = b.r**2
     curve = w * np.maximum(free, 0.5 * w)
     too_large, too_small = b.r * sums - b.high * diagonal, b.low * diagonal - b.r * sums
-    np.testing.assert_allclose(over, np.maximum(0, b.over + too_large / (curve + b.high**2)), rtol=1e-12)
-    np.testing.assert_allclose(under, np.maximum(0, b.under + too_small / (curve + b.low**2)), rtol=1e-12)
+    if b.low < b.high:
+        np.testing.assert_allclose(over, np.maximum(0, b.over + too_large / (curve + b.high**2)), rtol=1e-12)
+        np.testing.assert_allclose(under, np.maximum(0, b.under + too_small / (curve + b.low**2)), rtol=1e-12)
     assert np.all(over >= 0.0)
     assert np.all(under >= 0.0)
+    over, under = b.over.copy(), b.under.copy()
+    update_sizes(sums, free, diagonal, b.r, b.high, b.high, over, under)
+    net = b.over - b.under + too_large / (curve + b.high**2)
+    np.testing.assert_allclose(over, np.maximum(0, net), rtol=1e-12)
+    np.testing.assert_allclose(under, np.maximum(0, -net), rtol=1e-12)
 
 
 def swept(b: Block, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -299,3 +299,18 @@ def test_engine_through_solve() -> None:
     stopped = certmix.solve(problem, engine="hard-em", observers=[_Interrupt()])
     assert stopped.termination == Termination.INTERRUPTED
     assert is_feasible(problem, stopped.labels)
+
+
+def test_fixed_sizes_go_to_clusters_of_that_size() -> None:
+    """Six clusters of different sizes far apart, the sizes asked for in another order: found from any seed."""
+    sizes = np.array([12, 56, 22, 40, 31, 18])
+    rng = np.random.default_rng(2)
+    truth = np.repeat(np.arange(6), sizes)
+    data = 9.0 * rng.normal(size=(6, 4))[truth] + rng.normal(size=(len(truth), 4))
+    order = rng.permutation(6)
+    limits = [limit(int(m), k) for k, m in enumerate(sizes[order]) for limit in (MinimumSize, MaximumSize)]
+    instance = reduce(Problem(data, 6, variance=1.0, weights="uniform", constraints=limits))
+    for seed in range(3):
+        found = hard_em(instance, seed=seed)
+        assert found is not None
+        assert np.array_equal(order[found.labels], truth)

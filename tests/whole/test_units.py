@@ -14,7 +14,7 @@ import pytest
 
 from certmix import solve
 from certmix.presolve.instance import reduce
-from certmix.problem import Problem
+from certmix.problem import MaximumSize, MinimumSize, Problem
 from certmix.result import Result
 from certmix.search.bounds.scale import Scale
 from certmix.status import Status
@@ -54,6 +54,24 @@ def test_k_means_in_other_units(engine: str, n: int, d: int, K: int, share: floa
         scaled = solved(2.0**doublings * data, K, engine, share)
         assert np.array_equal(scaled.labels, plain.labels)
         assert scaled.nodes == plain.nodes or engine == "bnb"
+
+
+@pytest.mark.parametrize("sizes", [(20, 20, 20), (12, 18, 30)])
+def test_fixed_sizes_in_other_units(sizes: tuple[int, ...]) -> None:
+    """Fixed sizes, equal or not: the engine that is taken without asking, and its proof, whatever the units."""
+    data = points(60, 4, 3, 9)
+    limits = [limit(m, k) for k, m in enumerate(sizes) for limit in (MinimumSize, MaximumSize)]
+    nodes = []
+    for doublings in (-5, 0, 10):
+        problem = Problem(2.0**doublings * data, 3, variance=1.0, weights="uniform", constraints=limits)
+        share = 1e-4 * 4.0**doublings * float((data**2).sum())
+        result = solve(problem, gap=0.0, absolute_gap=share, threads=1)
+        assert (result.engine, result.status) == ("sdp", Status.OPTIMAL)
+        assert result.certificate_level == "verified"
+        assert result.labels is not None
+        assert tuple(np.bincount(result.labels)) == sizes
+        nodes.append(result.nodes)
+    assert max(nodes) <= 2 * min(nodes)  # the method is long enough for rounding to be felt
 
 
 @pytest.mark.parametrize("engine", ["interval", "dual", "sdp"])

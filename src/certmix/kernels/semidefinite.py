@@ -80,8 +80,14 @@ def update_sizes(sums, free, diagonal, r, low, high, over, under):
         w = r[s] * r[s]
         have = r[s] * sums[s]
         curve = w * max(free[s], 0.5 * w)
-        over[s] = max(0.0, over[s] + (have - high * diagonal[s]) / (curve + high * high))
-        under[s] = max(0.0, under[s] + (low * diagonal[s] - have) / (curve + low * low))
+        above = (have - high * diagonal[s]) / (curve + high * high)
+        if low == high:  # one row with one multiplier of either sign: two steps would be one twice as long
+            net = over[s] - under[s] + above
+            over[s] = max(0.0, net)
+            under[s] = max(0.0, -net)
+        else:
+            over[s] = max(0.0, over[s] + above)
+            under[s] = max(0.0, under[s] + (low * diagonal[s] - have) / (curve + low * low))
 
 
 @njit(nogil=True, fastmath=LOOSE)

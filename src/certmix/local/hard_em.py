@@ -27,9 +27,11 @@ from certmix.kernels.restarts import (
     explore,
 )
 from certmix.local.assignment import satisfies
+from certmix.local.by_size import by_size
 from certmix.local.moves import SWAP_LIMIT, LocalSearch, binding
 from certmix.local.subsample import sampled_model
 from certmix.presolve.instance import Instance
+from certmix.problem.features import tight_sizes
 from certmix.stopping import current
 
 # Above this many groups the restarts run on a sample of them.
@@ -117,11 +119,14 @@ def hard_em(
 
 
 def default_restarts(instance: Instance) -> int:
-    """As many as take a fraction of a second where that is possible: from 2 for many groups to 16 for few."""
+    """As many as take a fraction of a second where that is possible: from 2 for many groups to 16 for few.
+
+    Four times as many where sizes are tight: there a move needs another one, and more clusterings are hard to leave.
+    """
     if instance.n_groups > MANY_GROUPS:
         return 4 if instance.n_groups < 10 * MANY_GROUPS else 2
     work = instance.n_groups * instance.n_components * (instance.n_features + 2) * _patience(instance)
-    return int(np.clip(4e6 / work, 2, 16))
+    return int(np.clip(4e6 / work, 2, 16)) * (4 if tight_sizes(instance.problem) else 1)
 
 
 def _patience(instance: Instance) -> int:
@@ -153,6 +158,7 @@ class _Run:
         self.value = np.inf
         self.pool: dict[bytes, tuple[float, np.ndarray]] = {}
         self.patience = _patience(instance)
+        self.tight = instance.shared and tight_sizes(instance.problem)
 
     @property
     def late(self) -> bool:
@@ -209,6 +215,8 @@ class _Run:
         """The best assignment to random means under every constraint."""
         search = self.search
         search.explore(start, trials=-1)  # seeds only
+        if self.tight:
+            search.mean[:] = by_size(self.instance, search.mean)
         return search.assigner(linear_costs(search.model, search.mean, search.price))
 
     def large(self, count: int) -> int:

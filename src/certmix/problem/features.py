@@ -56,3 +56,11 @@ def features(problem: Problem) -> frozenset[Feature]:
         Feature.UNKNOWN_VARIANCE: problem.covariance.unknown,
     }
     return frozenset(f for f, yes in used.items() if yes)
+
+
+def tight_sizes(problem: Problem, free: float = 0.25) -> bool:
+    """Whether limits leave sizes little choice: but for this share of the samples, it is known how many are where."""
+    n = problem.n_samples
+    owed = n - int(problem.size_lower.sum())
+    spare = int(np.minimum(problem.size_upper, n).sum()) - n
+    return problem.n_components > 1 and min(owed, spare) <= free * n

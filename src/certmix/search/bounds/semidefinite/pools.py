@@ -104,11 +104,15 @@ def pools_of(region: Region, shape: Contraction, instance: Instance) -> list[Com
 
 
 def slope_of(pool: ComponentPool, low: int, high: int) -> tuple[float, float]:
-    """Slope of the chord of the entropy over a block, and the offset that makes the line stay below."""
+    """Slope of the chord of the entropy over a block, and the offset that makes the line stay below.
+
+    A single size has any slope. What its samples cost each is the one that the multipliers of samples begin with; with
+    another one the rows of the sizes would have to make up for it.
+    """
     sizes = np.flatnonzero(pool.sizes[low : high + 1]) + low
     table = pool.entropy
     first, last = int(sizes[0]), int(sizes[-1])
-    slope = (table[last] - table[first]) / (last - first) if last > first else 0.0
+    slope = (table[last] - table[first]) / (last - first) if last > first else table[first] / first
     return float(slope), float((table[sizes] - slope * sizes).min())
 
 

@@ -56,14 +56,14 @@ class Rounded:
         return over, under, replace(cuts, multiplier=multiplier)
 
 
-def grain_for(gap: float, cutoff: float, components: int, points: int) -> float:
+def grain_for(gap: float, cutoff: float, largest: float, components: int, points: int) -> float:
     """A power of two so small that rounding N to its multiples costs a small share of the gap.
 
     A random symmetric matrix with entries up to half a grain has norm sqrt(points / 3) grains, and every component
-    pays it once.
+    pays it once. A gap above ``largest`` counts as that: nothing is proved yet.
     """
-    scale = max(1.0, abs(cutoff)) if math.isfinite(cutoff) else 1.0
-    gap = min(max(gap, 1e-9 * scale), 0.05 * scale)
+    least = 1e-9 * max(1.0, abs(cutoff)) if math.isfinite(cutoff) else 0.0
+    gap = max(min(gap, largest), least)
     return float(2.0 ** math.floor(math.log2(GAP_SHARE * gap / (components * math.sqrt(points / 3.0)))))
 
 

@@ -43,6 +43,7 @@ class Tuning:
     refine_rounds, refine_gain : likewise, for narrower blocks
     paired_points : with named components and more super-points than this, pairs are not looked at
     paired_gain : share of the gap that must be left at most since pairs were last looked at
+    largest_gap : per sample, in units of the scale: what is proved with a larger one is rounded as with this
     """
 
     iterations: int = 10
@@ -55,6 +56,7 @@ class Tuning:
     refine_gain: float = 0.3
     paired_points: int = 200
     paired_gain: float = 0.8
+    largest_gap: float = 0.05
 
 
 TUNING = Tuning()
@@ -225,7 +227,8 @@ class NodeVisit:
 
     def _proved(self) -> Proof:
         instance = self.instance
-        grain = grain_for(self._gap, self.cutoff, instance.n_components, len(self.shape.root))
+        largest = TUNING.largest_gap * self.around.unit * instance.n_samples
+        grain = grain_for(self._gap, self.cutoff, largest, instance.n_components, len(self.shape.root))
         terms = instance.n_groups + instance.n_features
         proof = prove(self.method, self.constant, instance.error, terms, grain)
         self.note.proved(self.shape, self.method, proof)
@@ -291,10 +294,11 @@ class NodeVisit:
         history = self.history
         if len(history) <= rounds:
             return False
-        gain = history[-1] - history[-1 - rounds]
+        # The best so far, for a proof may be worse than the one before.
+        best, before = max(history), max(history[:-rounds])
         if not math.isfinite(self.cutoff):
-            return gain < 1e-3 * max(self.around.unit, abs(history[-1]))
-        return gain < share * (self.cutoff - history[-1])
+            return best - before < 1e-3 * max(self.around.unit, abs(best))
+        return best - before < share * (self.cutoff - best)
 
     def _open(self) -> VisitedNode:
         self.note.stalled()
