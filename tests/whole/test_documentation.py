@@ -17,13 +17,13 @@ VARYING = re.compile(r"Seconds:|Nodes:|Gap|Lower bound:|relative\)|nats")
 
 
 def shown() -> list:
-    """Every `$ certmix solve BUILT-IN …` in a console block, with the output shown below it."""
+    """Every `$ certmix solve BUILT-IN …` or path in a console block, with the output shown below it."""
     found = []
     for page in PAGES:
         for block in re.findall(r"```console\n(.*?)```", page.read_text(), flags=re.S):
             for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
                 command, _, output = part.partition("\n")
-                if output.strip() and command.startswith("certmix solve") and "|" not in command:
+                if output.strip() and command.startswith(("certmix solve", "certmix path")) and "|" not in command:
                     found.append(pytest.param(command, output, id=f"{page.name}: {command}"))
     return found
 
@@ -92,7 +92,7 @@ def commands() -> list:
     for page in PAGES:
         for block in re.findall(r"```(?:console)?\n(.*?)```", page.read_text(), flags=re.S):
             for line in re.findall(
-                r"^(?:\$ )?certmix ((?:solve|verify|constraints|reproduce|export) .*)$", block, flags=re.M
+                r"^(?:\$ )?certmix ((?:solve|path|verify|constraints|reproduce|export) .*)$", block, flags=re.M
             ):
                 if "  " not in line:
                     found.append(pytest.param(line.split("|")[0].split(), id=f"{page.name}: {line}"))
