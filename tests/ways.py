@@ -202,6 +202,12 @@ class Draw:
             given |= {"gap": 0.0, "absolute_gap": float(rng.choice([1e-6, 1e-2, 1.0]))}
         else:
             given |= {"gap": float(rng.choice(GAPS))}
+        own = rng.spawn(1)[0]  # so that all other runs are those without targets
+        if not self.truth.infeasible and own.random() < 0.15:
+            optimum = self.truth.optimum
+            given["target"] = optimum + float(own.normal(-0.5)) * max(1.0, abs(optimum)) * float(
+                own.choice([1e-3, 0.1, 1.0])
+            )
         return Options(
             time_limit=self.seconds,
             seed=int(rng.integers(100)),

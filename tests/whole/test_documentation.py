@@ -23,7 +23,11 @@ def shown() -> list:
         for block in re.findall(r"```console\n(.*?)```", page.read_text(), flags=re.S):
             for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
                 command, _, output = part.partition("\n")
-                if output.strip() and command.startswith(("certmix solve", "certmix path")) and "|" not in command:
+                if (
+                    output.strip()
+                    and command.startswith(("certmix solve", "certmix path"))
+                    and "|" not in command
+                ):
                     found.append(pytest.param(command, output, id=f"{page.name}: {command}"))
     return found
 
@@ -92,7 +96,9 @@ def commands() -> list:
     for page in PAGES:
         for block in re.findall(r"```(?:console)?\n(.*?)```", page.read_text(), flags=re.S):
             for line in re.findall(
-                r"^(?:\$ )?certmix ((?:solve|path|verify|constraints|reproduce|export) .*)$", block, flags=re.M
+                r"^(?:\$ )?certmix ((?:solve|path|verify|constraints|reproduce|export) .*)$",
+                block,
+                flags=re.M,
             ):
                 if "  " not in line:
                     found.append(pytest.param(line.split("|")[0].split(), id=f"{page.name}: {line}"))

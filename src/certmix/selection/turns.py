@@ -267,19 +267,24 @@ class _Turns:
 
     # -- what is open ----------------------------------------------------------------------------------------
     def _open(self) -> list[_Known]:
-        """Who has a turn next: shortest turns first, then who could still have the smallest ICL by its own runs."""
+        """Who has a turn next: shortest turns first, then who could still have the smallest ICL by its own runs.
+
+        The best so far comes first, as it may become better, and then last: it need not be closed to be the best.
+        """
         rows = self._rows(own=True)
-        possible = judged(rows)[2]
+        best, _, possible = judged(rows)
+
+        def urgency(one: _Known, row: Row) -> tuple[float, float, int]:
+            if row.k == best and one.icl is not None:
+                return (FIRST, -math.inf, row.k) if one.limit == FIRST else (math.inf, 0.0, row.k)
+            return one.limit, row.lower_bound if row.icl_lower_bound is None else row.icl_lower_bound, row.k
+
         waiting = [
-            (one.limit, row.lower_bound if row.icl_lower_bound is None else row.icl_lower_bound, row.k, one)
+            (urgency(one, row), one)
             for one, row in zip(self.known, rows, strict=True)
             if not one.over and (self._lacks_proof(one) or self._unsettled(one, row, possible))
         ]
-        if all(limit == FIRST for limit, *_ in waiting):  # nobody had one: the best clustering first
-            waiting = [
-                (limit, one.icl.above(one.upper) if one.icl else k, k, one) for limit, _, k, one in waiting
-            ]
-        return [one for *_, one in sorted(waiting, key=lambda entry: entry[:3])]
+        return [one for _, one in sorted(waiting, key=lambda entry: entry[0])]
 
     def _unsettled(self, one: _Known, row: Row, possible: Sequence[int]) -> bool:
         ruled_out = one.icl is not None and row.k not in possible
