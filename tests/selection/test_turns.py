@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -200,3 +201,59 @@ def test_problems_must_differ_in_nothing_else() -> None:
         certmix.path(lambda k: Problem(TWO[k:], k, variance=1.0), "1:2")
     with pytest.raises(InputError, match="lambda k"):
         certmix.path(Problem(TWO, 2, variance=1.0), "1:2")
+
+
+def least(data: np.ndarray, k: int) -> float:
+    """The objective with an unknown variance and free weights, by looking at every clustering."""
+    n, d = data.shape
+    found = math.inf
+    for labels in itertools.product(range(k), repeat=n):
+        sizes = np.bincount(labels, minlength=k)
+        if (sizes == 0).any():
+            continue
+        groups = [data[np.array(labels) == j] for j in range(k)]
+        squares = sum(float(((group - group.mean(axis=0)) ** 2).sum()) for group in groups)
+        entropy = -float(sizes @ np.log(sizes / n))
+        found = min(found, 0.5 * n * d * (1.0 + math.log(squares / (n * d))) + entropy)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_unknown_variance_is_one_parameter_more(seed: int) -> None:
+    """Intervals hold the truth, the proved best is the best, and the checker agrees."""
+    rng = np.random.default_rng(seed)
+    data = rng.normal(size=(7, 2)) + 4.0 * rng.integers(0, 2, (7, 1))
+    found = certmix.path(data, "1:3", variance="unknown")
+    truth = {}
+    for row in found.rows:
+        nu = 2 * row.k + row.k
+        truth[row.k] = 2.0 * least(data, row.k) + 14 * math.log(2 * math.pi) + nu * math.log(7)
+        assert row.icl is not None
+        assert row.icl_lower_bound is not None
+        assert row.icl_lower_bound - 1e-9 <= truth[row.k] <= row.icl + 1e-9
+    assert found.proved
+    assert truth[found.best] == min(truth.values())  # type: ignore[index]
+    assert found.level == "verified"
+
+
+def test_a_likelihood_without_maximum_is_refused_before_any_work() -> None:
+    with pytest.raises(InputError, match="with 4 components: the likelihood has no maximum"):
+        certmix.path(np.arange(4.0)[:, None], "1:4", variance="unknown")
+
+
+def test_bic_is_that_of_scikit_learn() -> None:
+    """With an unknown variance and one feature it is their tied mixture; nothing is claimed of it."""
+    from sklearn.mixture import GaussianMixture
+
+    data = np.concatenate([RNG.normal(size=(20, 1)), RNG.normal(5.0, size=(20, 1))])
+    found = certmix.path(data, "1:2", variance="unknown", verify=False)
+    for row in found.rows:
+        peer = GaussianMixture(row.k, covariance_type="tied", tol=1e-10, reg_covar=0.0, max_iter=1000).fit(
+            data
+        )
+        assert row.bic == pytest.approx(peer.bic(data), rel=1e-6)
+
+
+def test_the_edge_of_the_range_is_mentioned() -> None:
+    found = certmix.path(TWO, "1:2", variance=1.0, verify=False)
+    assert any("a larger one may be better" in note for note in found.notes)

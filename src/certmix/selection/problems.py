@@ -11,6 +11,7 @@ import numpy as np
 from certmix.certificate.statement import state
 from certmix.errors import CovarianceWarning, InputError
 from certmix.problem import Problem
+from certmix.variance.unbounded import refuse_unbounded
 from certmix.verify.criteria import unlike
 
 Maker = Callable[[int], Problem]
@@ -70,7 +71,9 @@ def problems(make: Maker, counts: Sequence[int]) -> list[Problem]:
             with warnings.catch_warnings():
                 if found:  # said once
                     warnings.simplefilter("ignore", CovarianceWarning)
-                found.append(make(count))
+                found.append(made := make(count))
+            if isinstance(made, Problem) and made.covariance.unknown:
+                refuse_unbounded(made)
         except InputError as error:
             raise type(error)(f"with {_counted(count)}: {error}") from None
         if not isinstance(found[-1], Problem) or found[-1].n_components != count:

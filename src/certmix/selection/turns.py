@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from certmix import proving
 from certmix.errors import InputError
 from certmix.ledger import Observer
 from certmix.options import ENGINE_OPTIONS, Options, changed, options_of
@@ -274,10 +275,10 @@ class _Turns:
         rows = self._rows(own=True)
         best, _, possible = judged(rows)
 
-        def urgency(one: _Known, row: Row) -> tuple[float, float, int]:
-            if row.k == best and one.icl is not None:
-                return (FIRST, -math.inf, row.k) if one.limit == FIRST else (math.inf, 0.0, row.k)
-            return one.limit, row.lower_bound if row.icl_lower_bound is None else row.icl_lower_bound, row.k
+        def urgency(one: _Known, row: Row) -> tuple[float, bool, float, int]:
+            leads = row.k == best and one.icl is not None
+            least = row.lower_bound if row.icl_lower_bound is None else row.icl_lower_bound
+            return math.inf if leads and one.limit > FIRST else one.limit, not leads, least, row.k
 
         waiting = [
             (urgency(one, row), one)
@@ -291,8 +292,14 @@ class _Turns:
         return not ruled_out and row.status not in (Status.OPTIMAL, Status.INFEASIBLE)
 
     def _lacks_proof(self, one: _Known) -> bool:
-        assert one.result is not None
-        return self.options.certificate is True and one.result.certificate is None and one.limit > FIRST
+        """Whether a proof was wanted, and cut short by the turn rather than by its own budget."""
+        found, options = one.result, self.options
+        assert found is not None
+        if one.limit == FIRST or found.certificate is not None or found.certificate_level != "computed":
+            return False
+        budget = max(proving.LEAST_BUDGET, options.verify_budget * found.seconds)
+        cut = options.verify is not False and found.seconds + budget > one.limit / LONGER
+        return options.certificate is True or options.verify is True or cut
 
     # -- what is known ---------------------------------------------------------------------------------------
     def _rows(self, *, own: bool = False) -> list[Row]:
@@ -305,16 +312,19 @@ class _Turns:
             best, proved, possible = None, False, tuple(row.k for row in rows)
         rows = [replace(row, possible=row.k in possible) for row in rows]
         return Path(
-            self.criterion, tuple(rows), best, proved, self.seconds, self.interrupted, notes=self._notes()
+            self.criterion, tuple(rows), best, proved, self.seconds, self.interrupted, notes=self._notes(best)
         )
 
-    def _notes(self) -> tuple[str, ...]:
-        prior = self.known[0].problem.prior
+    def _notes(self, best: int | None) -> tuple[str, ...]:
+        prior, counts = self.known[0].problem.prior, [one.problem.n_components for one in self.known]
+        found = []
         if self.criterion == ICL and (prior.on_means or prior.on_weights):
-            return (
-                "the prior counts in the ICL as it does in the objective, without its normalising constant",
+            found.append(
+                "the prior counts in the ICL as it does in the objective, without its normalising constant"
             )
-        return ()
+        if best is not None and best == counts[-1] > counts[0]:
+            found.append(f"{best} is the largest number that was compared; a larger one may be better")
+        return tuple(found)
 
     def _concluded(self) -> Path:
         found = self._state()

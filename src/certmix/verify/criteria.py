@@ -22,8 +22,8 @@ BY_COMPONENT = (
 
 
 def parameters(stated: Statement) -> int:
-    """How many numbers are fitted: means, and weights where they are free."""
-    return stated.K * stated.d + (stated.K - 1 if stated.fixed_weights is None else 0)
+    """How many numbers are fitted: means, and weights where they are free, and the variance where it is."""
+    return stated.K * stated.d + (stated.K - 1 if stated.fixed_weights is None else 0) + int(stated.unknown)
 
 
 def penalty(stated: Statement) -> tuple[float, float]:
