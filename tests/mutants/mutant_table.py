@@ -25,6 +25,7 @@ WHITENING = ("tests/nasty/test_exact_whitening.py",)
 ROUNDING = ("tests/nasty/test_exact_optimum.py",)
 RESUME = ("tests/search/test_loop_resumed.py",)
 REFUSED = ("tests/test_resuming_refused.py",)
+CONTRACTION = ("tests/parts/test_contraction.py",)
 EMPTY = ("tests/search/bounds/test_dual.py",)
 RESTRICTION = ("tests/problem/test_restriction.py",)
 ROTATION = ("tests/presolve/test_rotation.py",)
@@ -1019,6 +1020,39 @@ MUTANTS = (
         "if np.any(problem.prior.alpha < 1):",
         "if False:",
         RESTRICTION,
+    ),
+    # -- contraction -------------------------------------------------------------------------------------------
+    Mutant(
+        "contraction: the gap of the others forgotten",
+        "What costs more than a part's own bound by a little is cut off, though others may make up for it.",
+        "parts/contraction.py",
+        "return bounds + lacking + 4.0 * EPS * np.abs(bounds)",
+        "return bounds + lacking / len(bounds)",
+        CONTRACTION,
+    ),
+    Mutant(
+        "contraction: one root for all",
+        "Samples that are together with one choice of sizes are linked, though other choices separate them.",
+        "parts/contraction.py",
+        "rows = np.stack([*columns,",
+        "rows = np.stack([*columns[:1],",
+        CONTRACTION,
+    ),
+    Mutant(
+        "contraction: names instead of components",
+        "Groups that are not decided count as together.",
+        "parts/contraction.py",
+        "-1 - np.arange(n_groups)",
+        "-1",
+        CONTRACTION,
+    ),
+    Mutant(
+        "contraction: what was cut off is forgotten",
+        "The bound of the problem with links is taken for one on everything.",
+        "parts/contraction.py",
+        "self.ledger.raise_bound(min(self.upper, progress.bound), whole=True)",
+        "self.ledger.bound = max(self.ledger.bound, progress.bound)",
+        CONTRACTION,
     ),
     # -- going on with a run -----------------------------------------------------------------------------------
     Mutant(

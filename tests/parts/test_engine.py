@@ -122,3 +122,27 @@ def test_a_run_that_is_stopped_keeps_what_it_has() -> None:
         outcome = engine("parts").run(problem, ledger, Options(part_size=50, threads=2))
     assert outcome.termination is Termination.INTERRUPTED
     assert ledger.bound > first_bound(reduce(problem))
+
+
+def two_clusters(n: int, d: int = 5) -> Problem:
+    rng = np.random.default_rng(82)
+    data = rng.normal(size=(n, d))
+    data[:, 0] += 3.2 * rng.integers(2, size=n)
+    return Problem(data, 2, variance=1.0)
+
+
+def test_a_partition_that_leaves_a_gap_is_closed() -> None:
+    """Parts alone stay below; what is left after contraction is solved. No certificate holds its bound."""
+    problem = two_clusters(80)
+    result = solve(problem, "parts", part_size=20, gap=1e-6, threads=1)
+    assert result.status == "optimal"
+    assert result.certificate_level == "computed"
+    assert "reaches" in result.verification
+    assert result.objective == pytest.approx(solve(problem, "sdp", threads=1).objective, rel=1e-6)
+
+
+def test_a_certificate_that_is_asked_for_is_not_given_away() -> None:
+    """Then nothing is contracted: parts are put together instead, and the answer is verified."""
+    result = solve(two_clusters(40), "parts", part_size=10, gap=1e-6, threads=1, certificate=True)
+    assert result.status == "optimal"
+    assert result.certificate_level == "verified", result.verification

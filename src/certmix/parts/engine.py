@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from threadpoolctl import threadpool_limits
 
 from certmix.auto import choose
 from certmix.cluster import SchedulerLost, opened
 from certmix.engines import Outcome, engine
+from certmix.errors import InfeasibleError
 from certmix.ledger import Ledger
 from certmix.options import Options
+from certmix.parts.contraction import Bridge
 from certmix.parts.run import PartsRun
 from certmix.parts.sizes import sizes_for
+from certmix.presolve.instance import reduce
 from certmix.problem import Problem
 from certmix.problem.features import EVERY_FEATURE
 from certmix.problem.restriction import partition_refusal
@@ -42,13 +46,44 @@ class PartsEngine:
         # Parts run side by side; threads inside the linear algebra would only get in each other's way.
         with threadpool_limits(1), opened(options) as cluster:
             try:
-                reason = PartsRun(instance, ledger, options, cluster).run()
+                work = PartsRun(instance, ledger, options, cluster)
+                reason = work.run()
             except SchedulerLost as error:
                 ledger.message(f"stopped: {error}")
                 reason = Termination.INTERRUPTED
         if reason is None:
-            return _whole(problem, ledger, options)
+            return (
+                _whole(problem, ledger, options)
+                if work.contracted is None
+                else _smaller(work.contracted, ledger, options)
+            )
         return Outcome(reason, infeasible=ledger.bound == math.inf and ledger.incumbent is None)
+
+
+def _smaller(problem: Problem, ledger: Ledger, options: Options) -> Outcome:
+    """The problem with links that every clustering better than the incumbent has."""
+    left, used = options.time_left(ledger.seconds), ledger.nodes
+    options = replace(
+        options,
+        certificate=False,
+        start=None,
+        restarts=1,
+        time_limit=None if math.isinf(left) else max(0.0, left),
+        node_limit=None if options.node_limit is None else max(0, options.node_limit - used),
+    )
+    smaller = Ledger(problem, ledger.tolerances, stop=ledger.stop)
+    bridge = Bridge(ledger, smaller)
+    if ledger.incumbent is not None:
+        smaller.offer(ledger.incumbent.labels, "start")
+    smaller.raise_bound(ledger.bound, whole=True)
+    try:
+        ledger.message(
+            f"every better clustering has samples together that make {reduce(problem).n_groups:,} groups of "
+            f"{problem.n_samples:,} samples; from here on the bound is computed, and no certificate holds it"
+        )
+        return bridge.ended(PartsEngine().run(problem, smaller, options))
+    except InfeasibleError:
+        return bridge.ended(Outcome(Termination.EXHAUSTED, infeasible=True))
 
 
 def _whole(problem: Problem, ledger: Ledger, options: Options) -> Outcome:

@@ -13,6 +13,7 @@ from certmix.ledger import Ledger
 from certmix.local.moves import LocalSearch
 from certmix.options import Options
 from certmix.parts.account import Account, Part, summed
+from certmix.parts.contraction import MOST_GROUPS, WORTH, TogetherTask, cutoffs, linked
 from certmix.parts.partition import Imitation
 from certmix.parts.refining import refined
 from certmix.parts.resumed import parts_of, state_of
@@ -22,7 +23,7 @@ from certmix.parts.task import PartAnswer, PartTask
 from certmix.parts.workers import side_by_side
 from certmix.presolve.first_bound import first_bound
 from certmix.presolve.instance import Instance, reduce
-from certmix.problem import Point
+from certmix.problem import Point, Problem
 from certmix.problem.restriction import Restriction
 from certmix.search.stopping import stop_reason
 from certmix.state import State
@@ -54,6 +55,7 @@ class PartsRun:
         self._samples = np.split(order, np.cumsum(instance.weight)[:-1]) if self._merged_groups else None
         self._spool = Spool() if ledger.keeps_proof else None
         self.account = Account([])
+        self.contracted: Problem | None = None  # with links that every better clustering has
 
     def state(self) -> State:
         return state_of(list(self.account.parts), self.instance.n_groups)
@@ -72,7 +74,10 @@ class PartsRun:
         self.ledger.record = proofs or None
 
     def run(self) -> Termination | None:
-        """Work until the gap is reached or a limit strikes; None when only the whole problem is left to work on."""
+        """Work until the gap is reached or a limit strikes; None when only the whole problem is left to work on.
+
+        If there is a contracted one by then, that will do.
+        """
         ledger, options = self.ledger, self.options
         self.account = Account(self._taken_up() or self._partitioned())
         self._keep_record()
@@ -82,10 +87,10 @@ class PartsRun:
             jobs = next_jobs(self.account, ledger.upper, ledger.tolerances, nodes)
             if jobs:
                 self._improve(self._solve(jobs))
-            elif len(self.account.parts) > 2:
-                self._merge()
-            else:
+            elif self._contract() or len(self.account.parts) <= 2:
                 return None
+            else:
+                self._merge()
         return stop_reason(ledger, options)
 
     # -- work on parts ---------------------------------------------------------------------------------------
@@ -161,6 +166,50 @@ class PartsRun:
         self.ledger.raise_bound(self.account.bound, whole=True)
         self.ledger.open_nodes = sum(part.tries == 0 for part in self.account.parts)
         self.ledger.phase = self.account.words(self.ledger.upper)
+
+    # -- contraction -----------------------------------------------------------------------------------------
+    def _contract(self) -> bool:
+        """Whether links that every better clustering has make the problem much smaller.
+
+        No certificate holds them, so whoever asks for one does without.
+        """
+        parts, N = self.account.parts, self.instance.n_groups
+        wanted = not (self.ledger.keeps_proof or self.options.verify is True)
+        few = max(len(part.groups) for part in parts) <= MOST_GROUPS and N <= MOST_SEARCHED
+        if (
+            not wanted
+            or not few
+            or not math.isfinite(self.ledger.upper)
+            or not math.isfinite(self.account.bound)
+        ):
+            return False
+        self.ledger.phase = "what better clusterings have in common"
+        below = cutoffs(np.array([part.bound for part in parts]), self.ledger.upper)
+        found: list[tuple[np.ndarray, np.ndarray]] = []
+        before = after = 0
+        for some in (slice(0, 1), slice(1, None)):  # the first part tells whether the others are worth it
+            mine = parts[some]
+            tasks = [self._together(part, cutoff) for part, cutoff in zip(mine, below[some], strict=True)]
+            for number, together in self._side_by_side(tasks):
+                found.append((mine[number].samples, together))
+                before, after = before + len(mine[number].groups), after + len(np.unique(together))
+            if after > WORTH * before:
+                return False
+        if self._stopped():
+            return False
+        self.contracted = linked(self.instance.problem, found)
+        return True
+
+    def _together(self, part: Part, cutoff: float) -> TogetherTask:
+        labels = self._labels(part.samples)
+        assert labels is not None
+        left = max(0.0, self.options.time_left(self.ledger.seconds))
+        return TogetherTask(self.restriction.part(part.samples), labels, cutoff, left)
+
+    def _side_by_side(self, tasks: list[TogetherTask]) -> Iterator[tuple[int, np.ndarray]]:
+        if self.cluster is not None:
+            return self.cluster.side_by_side(tasks, self._stopped)
+        return side_by_side(tasks, self.options.n_threads, self._stopped)
 
     # -- partitions ------------------------------------------------------------------------------------------
     def _partitioned(self) -> list[Part]:

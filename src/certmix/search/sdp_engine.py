@@ -8,6 +8,7 @@ from certmix.cluster import Cluster, SchedulerLost, opened
 from certmix.engines import Outcome
 from certmix.ledger import Ledger
 from certmix.options import Options
+from certmix.presolve.groups import group_samples
 from certmix.problem import Problem
 from certmix.problem.features import EVERY_FEATURE, Feature
 from certmix.search.bounds.interval import MOST_COMPONENTS
@@ -20,7 +21,8 @@ from certmix.search.stopping import stop_reason
 from certmix.search.threads import Threads
 from certmix.status import Termination
 
-MOST_SAMPLES = 3000
+MOST_SAMPLES = 3000  # must-linked ones counted once
+MOST_LINKED = 20_000  # its tables of sizes are made for every one
 
 
 class SemidefiniteEngine:
@@ -33,8 +35,10 @@ class SemidefiniteEngine:
     def refusal(self, problem: Problem) -> str | None:
         if problem.n_components > MOST_COMPONENTS:
             return f"it takes at most {MOST_COMPONENTS} components"
-        if problem.n_samples > MOST_SAMPLES:
+        if problem.n_samples > MOST_SAMPLES and len(group_samples(problem).weight) > MOST_SAMPLES:
             return f"it takes at most {MOST_SAMPLES:,} samples"
+        if problem.n_samples > MOST_LINKED:
+            return f"it takes at most {MOST_LINKED:,} samples, however they are linked"
         return None
 
     def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
