@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from certmix import Options, Problem, Snapshot, solve
+from certmix.engines import engine
 from certmix.ledger import Ledger, Progress
 from certmix.observers.base import Silent
 from certmix.parts.account import Part
-from certmix.parts.resumed import parts_of, state_of
+from certmix.parts.resumed import is_of_parts, parts_of, state_of
 from certmix.resuming import Unfinished
 from certmix.status import Termination
 from resumed import through_files
@@ -58,3 +59,19 @@ def test_finished_parts_are_kept_with_their_proofs(tmp_path: Path) -> None:
     assert result.certificate_level == "verified", result.verification
     assert tries.max() == 1
     assert result.lower_bound <= solve(problem, "dual", verify=False).objective + 1e-6
+
+
+def test_a_run_that_came_to_the_whole_problem_goes_on_there(tmp_path: Path) -> None:
+    """Its state is that of the engine for the whole, which takes it up with the nodes that it had explored."""
+    data = np.random.default_rng(3).normal(size=(50, 5))
+    problem, options = Problem(data, 3, variance=0.1), Options("parts", part_size=60, threads=1, node_limit=2)
+    first = Ledger(problem, options.tolerances)
+    engine("parts").run(problem, first, options)
+    state = through_files(first.resumable.state(), tmp_path)
+    assert not is_of_parts(state)
+    explored = state.of("search").numbers["nodes"]
+    second = Ledger(problem, options.tolerances)
+    second.resumed = state
+    engine("parts").run(problem, second, options)
+    assert second.resumable.state().of("search").numbers["nodes"] > explored >= 1
+    assert second.bound >= first.bound - 1e-9

@@ -16,7 +16,13 @@ from certmix import Problem, Result, solve, verify
 from certmix.saving import read
 
 # engine: samples, features, components; variance 0.1, so that clusters overlap and there is something to branch on
-INSTANCES = {"dual": (60, 3, 4), "sdp": (50, 5, 3), "interval": (40, 2, 3), "bnb": (16, 2, 3)}
+INSTANCES = {
+    "dual": (60, 3, 4),
+    "sdp": (50, 5, 3),
+    "parts": (44, 5, 3),
+    "interval": (40, 2, 3),
+    "bnb": (16, 2, 3),
+}
 
 
 def samples(engine: str) -> np.ndarray:
@@ -50,6 +56,7 @@ class Chain:
             "--quiet",
         ]
         words += ["--engine", self.engine, "--threads", "1", "--verify"]
+        words += ["--part-size", "15"] if self.engine == "parts" else []
         words += ["--resume" if (self.out / "snapshot.json").exists() else "--out", "out"]
         return subprocess.Popen(
             [sys.executable, "-m", "certmix", "solve", *words],
@@ -107,7 +114,7 @@ def test_a_killed_search_goes_on(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_hundred_kills(tmp_path: Path) -> None:
-    """A hundred processes of four engines are killed at random times; every run ends with the same certified answer."""
+    """A hundred processes of five engines are killed at random times; every run ends with the same certified answer."""
     rng = np.random.default_rng(6)
     whole: dict[str, tuple[float, float]] = {}  # what a run comes to that nobody kills, and its seconds
     for engine in INSTANCES:

@@ -28,6 +28,7 @@ from certmix.rounding import EPS
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
 from certmix.search.bounds.semidefinite.contraction import Region
 from certmix.search.threads import Threads
+from certmix.status import Termination
 from certmix.stopping import Abandoned, Stop, attend
 
 MOST_GROUPS = 600  # of a part: with more its matrices take too long
@@ -125,4 +126,4 @@ class Bridge(Silent):
         self.smaller.progress()
         if outcome.infeasible:  # nothing is better than the incumbent
             self.ledger.raise_bound(self.upper)
-        return Outcome(outcome.termination)
+        return Outcome(Termination.GAP if self.ledger.closed else outcome.termination)

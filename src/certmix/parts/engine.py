@@ -14,6 +14,7 @@ from certmix.errors import InfeasibleError
 from certmix.ledger import Ledger
 from certmix.options import Options
 from certmix.parts.contraction import Bridge
+from certmix.parts.resumed import is_of_parts
 from certmix.parts.run import PartsRun
 from certmix.parts.sizes import sizes_for
 from certmix.presolve.instance import reduce
@@ -39,6 +40,8 @@ class PartsEngine:
         return partition_refusal(problem)
 
     def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
+        if ledger.resumed and not is_of_parts(ledger.resumed):
+            return _whole(problem, ledger, options, ledger.resumed)  # an earlier run had come so far
         instance = reduced(problem, ledger)
         if instance.n_groups <= options.part_size if options.part_size else not sizes_for(instance):
             return _whole(problem, ledger, options)
@@ -86,14 +89,14 @@ def _smaller(problem: Problem, ledger: Ledger, options: Options) -> Outcome:
         return bridge.ended(Outcome(Termination.EXHAUSTED, infeasible=True))
 
 
-def _whole(problem: Problem, ledger: Ledger, options: Options) -> Outcome:
+def _whole(problem: Problem, ledger: Ledger, options: Options, resumed: State | None = None) -> Outcome:
     """One part would be everything: then there are no parts."""
     name, reason = choose(problem, options, partition=False)
     found = engine(name)
     found = found if found.certified else engine("dual")
     ledger.message(f"all samples fit into one part: engine {found.name}, because {reason}")
     proofs, bound, ledger.record = ledger.record, ledger.bound, None
-    ledger.resumed = State()  # what there was was that of parts, or of whichever engine was chosen then
+    ledger.resumed = resumed or State()  # that of parts is of no use
     outcome = found.run(problem, ledger, options)
     if proofs and ledger.bound == bound:  # the parts have proved more
         ledger.record = proofs

@@ -27,12 +27,17 @@ def state_of(parts: Sequence[Part], n_groups: int) -> State:
     return State({"proofs": mine}, {"part": of, **arrays}, _Bundles(named))
 
 
+def is_of_parts(state: State) -> bool:
+    """Whether a state is that of a run by parts; else it is that of the engine for the whole problem."""
+    return "part" in state.arrays
+
+
 def parts_of(state: State, make: Callable[[np.ndarray], Part]) -> list[Part]:
     """The parts of a state; none where there are none. ``make`` makes a part of groups.
 
     Proofs come back as they were written, and are checked again with the whole: a file is nobody's word.
     """
-    if "part" not in state.arrays:
+    if not is_of_parts(state):
         return []
     order = np.argsort(state.arrays["part"], kind="stable")
     sizes = np.bincount(state.arrays["part"], minlength=len(state.arrays["bound"]))
