@@ -97,7 +97,7 @@ def test_parts_find_better_clusterings() -> None:
     poor = (np.arange(300) % 2).astype(np.int64)
     ledger = Ledger(problem, Tolerances(1e-3))
     ledger.offer(poor, "start")
-    run = PartsRun(reduce(problem), ledger, Options(part_size=60, threads=1))
+    run = PartsRun(reduce(problem), ledger, Options(part_size=60, threads=1, verify=True))
     run.run()
     assert ledger.source == "parts"
     assert ledger.closed
