@@ -126,11 +126,12 @@ def test_every_part_is_compared(part: str) -> None:
 def test_parts_are_the_whole_statement() -> None:
     """No entry of the statement is left out but the shape of the data, which the data have."""
     entries = {entry for part in PARTS.values() for entry in part}
-    assert entries | {"n_samples", "n_features"} == statements.ENTRIES
+    assert entries | {"n_samples", "n_features"} == statements.ENTRIES | {statements.UNKNOWN}
     assert set(RULES) <= entries
     own = state(Problem(Y, 2))
     assert different(own, own) == []
     assert different({}, own) == list(PARTS)
+    assert different(state(Problem(Y, 2, variance="unknown")), own) == ["covariance"]
 
 
 def test_built_in_sets_are_compared_as_a_whole() -> None:

@@ -20,8 +20,12 @@ PARTS: dict[str, tuple[str, ...]] = {
 
 
 def different(own: Mapping[str, Any], stated: Mapping[str, Any]) -> list[str]:
-    """The parts in which two statements differ, a missing entry being a difference."""
-    return [p for p, entries in PARTS.items() if any(own.get(e) != stated.get(e) for e in entries)]
+    """The parts in which two statements differ, an entry that only one of them has being a difference."""
+    return [p for p, entries in PARTS.items() if any(_entry(own, e) != _entry(stated, e) for e in entries)]
+
+
+def _entry(statement: Mapping[str, Any], name: str) -> list[Any]:
+    return [statement[name]] if name in statement else []
 
 
 def where(part: str, own: Mapping[str, Any], stated: Mapping[str, Any]) -> str:
