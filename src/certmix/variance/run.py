@@ -82,6 +82,9 @@ class VarianceRun:
             self._solve_uniform()
         else:
             self._tell()
+        if self.bounds.sloped and self.bounds.slope == 0.0 and not self.infeasible:
+            self.ledger.message("no least sum of squares is proved, so nothing keeps the variance from zero")
+            return stop_reason(self.ledger, self.options) or Termination.EXHAUSTED
         scale, stalled = self._scale(), 0
         while (reason := stop_reason(self.ledger, self.options)) is None and not self.infeasible:
             before = self.ledger.upper - self.ledger.bound
@@ -144,6 +147,15 @@ class VarianceRun:
             variance = float(np.mean((data - data.mean(axis=0)) ** 2)) or 1.0
         return 1.0 / variance
 
+    def _scale_of_squares(self) -> float:
+        """That of the incumbent where no prior pulls at its means."""
+        found = self.ledger.incumbent
+        if found is None:
+            return self._scale()
+        means = self.squares.at_scale(1.0).objective.best_means(found.labels)
+        squares = 0.5 * float(self.problem.objective.distances_to_own(found.labels, means).sum())
+        return self.bounds.half / squares if squares > 0.0 else self._scale()
+
     @property
     def _points(self) -> int:
         """How many known variances the problem has been solved at."""
@@ -161,7 +173,7 @@ class VarianceRun:
 
     def _solve_uniform(self) -> None:
         """The least sum of squares: how fast the objective rises as the variance falls."""
-        scale = self._scale() * (1.0 if self.problem.covariance.shared else STEEP)
+        scale = self._scale_of_squares() * (1.0 if self.problem.covariance.shared else STEEP)
         uniform, bounds, found = self.squares.at_scale(scale), self.bounds, self.ledger.incumbent
         gap = SLOPE_GAP * bounds.half
         if found is not None:
