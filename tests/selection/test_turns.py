@@ -257,3 +257,12 @@ def test_bic_is_that_of_scikit_learn() -> None:
 def test_the_edge_of_the_range_is_mentioned() -> None:
     found = certmix.path(TWO, "1:2", variance=1.0, verify=False)
     assert any("a larger one may be better" in note for note in found.notes)
+
+
+def test_a_signal_that_came_after_the_limit_of_a_turn_ends_the_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run says that its time was over; the signal was heard all the same."""
+    monkeypatch.setattr(turns.interruption, "heard", lambda: True)
+    found = certmix.path(TWO, "1:3", variance=1.0)
+    assert found.interrupted
+    assert len(found.rows) == 1
+    assert not found.proved

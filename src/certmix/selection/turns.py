@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from certmix import proving
+from certmix import interruption, proving
 from certmix.errors import InputError
 from certmix.ledger import Observer
 from certmix.options import ENGINE_OPTIONS, Options, changed, options_of
@@ -238,7 +238,8 @@ class _Turns:
             changes |= {"engine": engine, **dict.fromkeys((*ENGINE_OPTIONS, "certificate"))}
         options = replace(self.options, **changes)
         found = solve(one.problem, options=options, observers=self.observers)
-        self.interrupted = found.termination is Termination.INTERRUPTED
+        # A signal that came after the turn's own limit did not end the run, but it ends the turns.
+        self.interrupted = found.termination is Termination.INTERRUPTED or interruption.heard()
         one.learn(found)
         return found
 
