@@ -29,6 +29,7 @@ CONTRACTION = ("tests/parts/test_contraction.py",)
 EMPTY = ("tests/search/bounds/test_dual.py",)
 RESTRICTION = ("tests/problem/test_restriction.py",)
 ROTATION = ("tests/presolve/test_rotation.py",)
+TABLES = ("tests/presolve/test_tables.py",)
 
 
 @dataclass(frozen=True)
@@ -829,7 +830,7 @@ MUTANTS = (
         "presolve/tables.py",
         "cost = _minus_xlog(power, weight) + level * (weight - power / total)",
         "cost = _minus_xlog(power, weight)",
-        INTERVAL,
+        TABLES,
     ),
     Mutant(
         "box of the means turned around",
