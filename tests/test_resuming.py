@@ -31,7 +31,7 @@ def test_a_resumed_run_ends_like_any_other(
     """The same optimum, a bound no weaker than on disk, nodes and seconds of both runs, and a verified proof."""
     # Nodes that give up early, so that there is something to branch on.
     monkeypatch.setattr(
-        "certmix.search.bounds.semidefinite.visit.TUNING", Tuning(root_rounds=1, node_rounds=1)
+        "certmix.search.bounds.semidefinite.visit.TUNING", Tuning(root_rounds=1, node_rounds=1, iterations=3)
     )
     problem = problem_of(18 if engine != "bnb" else 12)
     whole = solve(problem, engine, gap=1e-7)
