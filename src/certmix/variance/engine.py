@@ -7,7 +7,6 @@ from certmix.ledger import Ledger
 from certmix.options import Options
 from certmix.problem import Problem
 from certmix.problem.features import Feature
-from certmix.variance.run import VarianceRun
 
 
 class UnknownVariance:
@@ -24,6 +23,8 @@ class UnknownVariance:
         return None if problem.covariance.unknown else "the variance is known"
 
     def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
+        from certmix.variance.run import VarianceRun  # known variances need nothing of it, SciPy least of all
+
         run = VarianceRun(problem, ledger, options, self.inner)
         if not self.certified:
             reason = run.locally()
