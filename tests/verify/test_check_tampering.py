@@ -79,7 +79,8 @@ def case(name: str) -> Case:
             patch.setattr("certmix.certificate.prove.MOST_DENSE", 0)
         if name != "boxes":
             patch.setattr("certmix.certificate.boxes.MOST_ENTRIES", 0)
-        result = certmix.solve(problem, "sdp" if name == "sdp" else "auto", gap=1e-7, certificate=True)
+        engine = {"sdp": "sdp", "pairs": "dual"}.get(name, "auto")
+        result = certmix.solve(problem, engine, gap=1e-7, certificate=True)
     certificate = result.certificate
     if name == "branching":
         certificate = branched(problem, result)
