@@ -24,7 +24,7 @@ from certmix.ledger import Ledger, Progress
 from certmix.observers.base import Silent
 from certmix.observers.log import PlainLog
 from certmix.status import Status, Termination, Tolerances
-from certmix.stopping import Abandoned, Stop, attend, current, overtime, under
+from certmix.stopping import Abandoned, LeftAlone, Stop, attend, current, overtime, under
 
 PROBLEM = Problem([[0.0], [0.5], [4.0], [4.5]], 2, variance=0.5)
 GOOD = np.array([0, 0, 1, 1])
@@ -270,3 +270,8 @@ def test_flags_nest() -> None:
         with under(inner):
             assert current() is inner
         assert current() is outer
+
+
+def test_a_thread_is_not_ended_by_what_ends_the_interpreter() -> None:
+    """SystemExit in a thread, printed by C code, shuts the whole program down; Exception would be caught on the way."""
+    assert not issubclass(LeftAlone, SystemExit | Exception)

@@ -44,6 +44,10 @@ class Abandoned(Exception):
     """The work did not end when it was told to."""
 
 
+class LeftAlone(BaseException):
+    """Ends a thread that nobody waits for. Not SystemExit: where C code prints that, it ends the interpreter."""
+
+
 class Stop:
     """The flag of one run, and its deadline.
 
@@ -167,7 +171,7 @@ def _end_thread(thread: threading.Thread) -> None:
     """Let a thread that is abandoned end at its next step in Python."""
     frame = sys._current_frames().get(thread.ident or 0)
     if thread.ident is not None and not importing(frame):  # half a module would be left behind
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(LeftAlone))
     atexit.register(
         thread.join, LAST
     )  # a thread in C++ that comes back to an interpreter which is gone aborts
