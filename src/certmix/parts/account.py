@@ -30,7 +30,7 @@ class Part(Silent):
     share : the incumbent's objective, restricted to the part, with the best parameters for it
     bound : the best lower bound
     value : the best objective of a clustering of the part; at most its share
-    tries : how often it was worked on
+    tries, seconds : how often it was worked on, and how long last time
     proofs : the best that there are, of the part or of the parts that it was put together from
     """
 
@@ -41,6 +41,7 @@ class Part(Silent):
     value: float
     tries: int = 0
     proofs: list[PartProof] = field(default_factory=list)
+    seconds: float = 0.0
 
     @property
     def is_proved(self) -> bool:

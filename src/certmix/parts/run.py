@@ -31,7 +31,9 @@ from certmix.status import Termination
 from certmix.stopping import Stop
 
 PARTITION_TIME = 0.05  # share of the time left for exchanges, and again for dealing parts anew
-FIRST_ROUND = 0.6  # share of the time left that parts may take when they are first worked on
+TURNS = 2  # parts are so many that everyone works on as many at least
+MORE_TIME = 1.5  # times as long as before a part may take when it is tried again
+FIRST_ROUND = 0.9  # share of the time left that parts may take when they are first worked on
 
 MOST_SEARCHED = (
     20_000  # groups: with more, a local search on everything from the means of a part takes too long
@@ -84,7 +86,7 @@ class PartsRun:
         ledger.resumable = self if self.account.parts else None
         while not self._over():
             nodes = math.inf if options.node_limit is None else options.node_limit - ledger.nodes
-            jobs = next_jobs(self.account, ledger.upper, ledger.tolerances, nodes)
+            jobs = self._affordable(next_jobs(self.account, ledger.upper, ledger.tolerances, nodes))
             if jobs:
                 self._improve(self._solve(jobs))
             elif self._contract() or len(self.account.parts) <= 2:
@@ -110,6 +112,7 @@ class PartsRun:
         for number, answer in self._answers(jobs, begun):
             part = jobs[number].part
             part.tries += 1
+            part.seconds = answer.seconds
             self.ledger.nodes += answer.nodes
             part.value = min(part.value, answer.value)
             if answer.proof is not None:
@@ -121,6 +124,12 @@ class PartsRun:
                 means, most = answer.means, part.below / len(part.samples)
             self._tell()
         return means
+
+    def _affordable(self, jobs: list[Job]) -> list[Job]:
+        """The first jobs, as many as have more time than they had before; one for everybody in any case."""
+        left = self._time(1.0) * self._slots
+        needed = np.cumsum([MORE_TIME * job.part.seconds for job in jobs])
+        return jobs[: max(self._slots, int(np.count_nonzero(needed <= left)))]
 
     def _answers(self, jobs: list[Job], begun: Callable[[Job], PartTask]) -> Iterator[tuple[int, PartAnswer]]:
         if self.cluster is not None:
@@ -218,6 +227,8 @@ class PartsRun:
         imitation = Imitation(self.instance, self._point())
         ledger.phase = "size of parts"
         sizes = [options.part_size] if options.part_size else sizes_for(self.instance)
+        turns = [size for size in sizes if TURNS * self._slots * size <= self.instance.n_groups]
+        sizes = turns or sizes[:1]
         if ledger.incumbent is None:
             size = sizes[-1]
         else:
