@@ -24,7 +24,13 @@ from certmix.search.bounds.base import Explored
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
 from certmix.search.bounds.semidefinite.contraction import Region, contract
 from certmix.search.bounds.semidefinite.cuts import Cuts
-from certmix.search.bounds.semidefinite.pools import cost_matrix, first_blocks, pools_of, slope_of
+from certmix.search.bounds.semidefinite.pools import (
+    ComponentPool,
+    cost_matrix,
+    first_blocks,
+    pools_of,
+    slope_of,
+)
 from certmix.search.nodes import Nodes
 from random_domains import best_of, inside, random_domain, root_domain, slack_of, small_instances
 
@@ -189,6 +195,24 @@ def test_first_blocks_hold_every_size_once() -> None:
                 assert np.all(pool.entropy[sizes] - slope * sizes >= offset)
             assert np.all(held[pool.sizes] == 1)
             assert held.max() <= 1
+
+
+def test_a_block_of_one_size_has_the_slope_of_the_sizes_beside_it() -> None:
+    """One sample more costs what it costs in the blocks around; a size that is the only one, what its samples cost."""
+    table = np.array([0.0, 5.0, 8.0, 9.0, 9.5, np.inf])
+
+    def slope(allowed: list[int], size: int) -> float:
+        sizes = np.isin(np.arange(len(table)), allowed)
+        pool = ComponentPool(
+            np.array([0]), np.arange(5), -1, sizes, table, np.zeros((5, 1)), np.zeros(5), 0.0
+        )
+        return slope_of(pool, size, size)[0]
+
+    assert slope([1, 2, 3, 4], 2) == (9.0 - 5.0) / 2
+    assert slope([1, 2, 4], 2) == (9.5 - 5.0) / 3
+    assert slope([1, 2], 2) == 3.0
+    assert slope([3, 4], 3) == 0.5
+    assert slope([2], 2) == 4.0
 
 
 def clusters(n: int, must: int) -> np.ndarray:

@@ -106,12 +106,17 @@ def pools_of(region: Region, shape: Contraction, instance: Instance) -> list[Com
 def slope_of(pool: ComponentPool, low: int, high: int) -> tuple[float, float]:
     """Slope of the chord of the entropy over a block, and the offset that makes the line stay below.
 
-    A single size has any slope. What its samples cost each is the one that the multipliers of samples begin with; with
-    another one the rows of the sizes would have to make up for it.
+    A block of one size may have any slope. It gets that of the chord over the allowed sizes beside it: one sample more
+    or less then costs what it costs in the blocks around. Where no other size is allowed the slope is what its samples
+    cost each, with which the multipliers of samples begin; another one the rows of the sizes would have to make up for.
     """
-    sizes = np.flatnonzero(pool.sizes[low : high + 1]) + low
+    allowed = np.flatnonzero(pool.sizes)
+    sizes = allowed[(allowed >= low) & (allowed <= high)]
     table = pool.entropy
-    first, last = int(sizes[0]), int(sizes[-1])
+    at, end = np.searchsorted(allowed, (sizes[0], sizes[-1]))
+    if at == end:
+        at, end = max(at - 1, 0), min(end + 1, len(allowed) - 1)
+    first, last = int(allowed[at]), int(allowed[end])
     slope = (table[last] - table[first]) / (last - first) if last > first else table[first] / first
     return float(slope), float((table[sizes] - slope * sizes).min())
 
