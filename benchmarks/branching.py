@@ -46,7 +46,8 @@ def mixture(n: int, d: int, k: int, seed: int, apart: float, **more: object) -> 
     """Unit Gaussians around centres drawn with a given standard deviation: 2 overlaps, 5 does not."""
     rng = np.random.default_rng(seed)
     centres = rng.normal(scale=apart, size=(k, d))
-    return Problem(centres[rng.integers(k, size=n)] + rng.normal(size=(n, d)), k, **more)  # type: ignore[arg-type]
+    data = centres[rng.integers(k, size=n)] + rng.normal(size=(n, d))
+    return Problem(data, k, **{"variance": 1.0, **more})  # type: ignore[arg-type]
 
 
 def instances() -> Iterator[tuple[str, Callable[[], Problem]]]:

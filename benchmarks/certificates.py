@@ -108,7 +108,9 @@ def main() -> None:
     if not rows:
         sys.exit("no instance has such a name")
     warm_up((), "auto")
-    certmix.solve(Problem(np.random.default_rng(0).normal(size=(20, 6)), 2), "sdp", node_limit=2)
+    certmix.solve(
+        Problem(np.random.default_rng(0).normal(size=(20, 6)), 2, variance=1.0), "sdp", node_limit=2
+    )
     print(line(HEADER))
     print(line(["---"] * 2 + ["---:"] * (len(HEADER) - 3) + ["---"]), flush=True)
     for name, problem in rows:

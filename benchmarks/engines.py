@@ -114,7 +114,7 @@ def overlapping(n: int, d: int, k: int, seed: int) -> Problem:
     """Unit Gaussians around centres drawn with standard deviation 2: many samples lie between two of them."""
     rng = np.random.default_rng(seed)
     centres = rng.normal(scale=2.0, size=(k, d))
-    return Problem(centres[rng.integers(k, size=n)] + rng.normal(size=(n, d)), k)
+    return Problem(centres[rng.integers(k, size=n)] + rng.normal(size=(n, d)), k, variance=1.0)
 
 
 def mixture(n: int, d: int, k: int, separation: float = 6.0) -> Problem:
@@ -157,10 +157,10 @@ def warm_up(rows: Iterable[Row], engine: str) -> None:
     """Compile the kernels that the rows need."""
     rng = np.random.default_rng(0)
     points = rng.normal(size=(60, 2)) + 8.0 * rng.integers(3, size=(60, 1))
-    certmix.solve(Problem(points[:, :1], 3), "dynamic")
+    certmix.solve(Problem(points[:, :1], 3, variance=1.0), "dynamic")
     for constraints in ((), (CannotLink(0, 1), MustLink(2, 3), MinimumSize(5))):
         for name in ("interval", "dual") if engine == "auto" else (engine,):
-            certmix.solve(Problem(points, 3, constraints=constraints), name, node_limit=2000)
+            certmix.solve(Problem(points, 3, variance=1.0, constraints=constraints), name, node_limit=2000)
     if any(row.engine == "sdp" for row in rows):
         for constraints in ((), (CannotLink(0, 1),)):
             certmix.solve(overlapping(60, 2, 3, 0).replace(constraints=constraints), "sdp", node_limit=3)

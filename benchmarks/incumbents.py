@@ -52,7 +52,7 @@ def built_in() -> Iterator[Case]:
     for d, K in ((2, 4), (3, 3)):
         centres = rng.normal(scale=2, size=(K, d))
         data = centres[rng.integers(K, size=300)] + rng.normal(size=(300, d))
-        yield f"overlapping d={d} K={K}", Problem(data, K), None
+        yield f"overlapping d={d} K={K}", Problem(data, K, variance=1.0), None
 
 
 def some_links(data: Dataset) -> list[CannotLink | MustLink | MinimumSize]:
@@ -83,7 +83,11 @@ def large() -> Iterator[Case]:
     rng = np.random.default_rng(0)
     for n in (100_000, 1_000_000):
         centres = rng.uniform(-8, 8, size=(5, 3))
-        yield f"mixture n={n}", Problem(centres[rng.integers(5, size=n)] + rng.normal(size=(n, 3)), 5), None
+        yield (
+            f"mixture n={n}",
+            Problem(centres[rng.integers(5, size=n)] + rng.normal(size=(n, 3)), 5, variance=1.0),
+            None,
+        )
 
 
 def main() -> None:

@@ -18,23 +18,23 @@ def samples(n: int, d: int) -> np.ndarray:
 @pytest.mark.parametrize(
     ("problem", "options", "name"),
     [
-        (Problem(samples(100, 1), 3), {}, "dynamic"),
-        (Problem(samples(100, 1), 3, constraints=[CannotLink(0, 1)]), {}, "dual"),
-        (Problem(samples(8, 3), 3), {}, "enumerate"),
-        (Problem(samples(8, 20), 3, constraints=[CannotLink(0, 1)]), {}, "enumerate"),
-        (Problem(samples(40, 2), 3), {}, "dual"),
-        (Problem(samples(40, 4), 3), {}, "dual"),
-        (Problem(samples(40, 5), 3), {}, "sdp"),
-        (Problem(samples(40, 6), 3), {"time_limit": 5.0}, "sdp"),
-        (Problem(samples(900, 6), 3), {}, "sdp"),
-        (Problem(samples(1000, 6), 3), {}, "parts"),
-        (Problem(samples(4000, 6), 3), {}, "parts"),
-        (Problem(samples(4000, 6), 3), {"time_limit": 5.0}, "parts"),
-        (Problem(samples(4000, 6), 3, prior="jeffreys"), {}, "hard-em"),
-        (Problem(samples(4000, 6), 3, prior="jeffreys"), {"time_limit": 5.0}, "dual"),
-        (Problem(samples(40, 6), 3, mean_bounds=(-1.0, None)), {"node_limit": 100}, "dual"),
-        (Problem(samples(200_000, 1), 3), {}, "interval"),
-        (Problem(samples(70, 2), 63), {}, "hard-em"),
+        (Problem(samples(100, 1), 3, variance=1.0), {}, "dynamic"),
+        (Problem(samples(100, 1), 3, variance=1.0, constraints=[CannotLink(0, 1)]), {}, "dual"),
+        (Problem(samples(8, 3), 3, variance=1.0), {}, "enumerate"),
+        (Problem(samples(8, 20), 3, variance=1.0, constraints=[CannotLink(0, 1)]), {}, "enumerate"),
+        (Problem(samples(40, 2), 3, variance=1.0), {}, "dual"),
+        (Problem(samples(40, 4), 3, variance=1.0), {}, "dual"),
+        (Problem(samples(40, 5), 3, variance=1.0), {}, "sdp"),
+        (Problem(samples(40, 6), 3, variance=1.0), {"time_limit": 5.0}, "sdp"),
+        (Problem(samples(900, 6), 3, variance=1.0), {}, "sdp"),
+        (Problem(samples(1000, 6), 3, variance=1.0), {}, "parts"),
+        (Problem(samples(4000, 6), 3, variance=1.0), {}, "parts"),
+        (Problem(samples(4000, 6), 3, variance=1.0), {"time_limit": 5.0}, "parts"),
+        (Problem(samples(4000, 6), 3, variance=1.0, prior="jeffreys"), {}, "hard-em"),
+        (Problem(samples(4000, 6), 3, variance=1.0, prior="jeffreys"), {"time_limit": 5.0}, "dual"),
+        (Problem(samples(40, 6), 3, variance=1.0, mean_bounds=(-1.0, None)), {"node_limit": 100}, "dual"),
+        (Problem(samples(200_000, 1), 3, variance=1.0), {}, "interval"),
+        (Problem(samples(70, 2), 63, variance=1.0), {}, "hard-em"),
     ],
 )
 def test_choice(problem, options, name):
@@ -63,9 +63,9 @@ def test_limits_on_sizes_that_are_felt(limits, name):
 
 def test_reason_when_no_certified_engine_can():
     """With more components than a candidate set has bits, the log says that this is why nothing is proved."""
-    assert "62 components" in choose(Problem(samples(70, 2), 63), Options())[1]
+    assert "62 components" in choose(Problem(samples(70, 2), 63, variance=1.0), Options())[1]
 
 
 def test_a_part_is_not_partitioned_again():
     """What works on a part is an engine for a whole problem."""
-    assert choose(Problem(samples(2000, 6), 3), Options(), partition=False)[0] == "sdp"
+    assert choose(Problem(samples(2000, 6), 3, variance=1.0), Options(), partition=False)[0] == "sdp"

@@ -129,7 +129,9 @@ def test_fit_predict_takes_constraints(blobs):
 def test_names_of_a_frame_are_kept(blobs):
     """Columns become feature names, the index names the samples in constraints and in the result."""
     frame = pd.DataFrame(blobs, columns=["u", "v"], index=[f"s{i}" for i in range(11)])
-    model = CertifiedGaussianMixture(2, engine="enumerate").fit(frame, constraints=[MustLink("s0", "s10")])
+    model = CertifiedGaussianMixture(2, variance=1.0, engine="enumerate").fit(
+        frame, constraints=[MustLink("s0", "s10")]
+    )
     assert model.feature_names_in_.tolist() == ["u", "v"]
     assert model.result_.names[:2] == ("s0", "s1")
     assert model.result_.feature_names == ("u", "v")
@@ -142,7 +144,9 @@ def test_duplicated_index_is_no_name(blobs):
     """A frame with a repeating index is clustered; its samples go by position, and a warning says so."""
     frame = pd.DataFrame(blobs, columns=["u", "v"], index=["s"] * 11)
     with pytest.warns(UserWarning, match="'s' twice"):
-        assert CertifiedGaussianMixture(2, engine="enumerate").fit(frame).result_.names[3] == "3"
+        assert (
+            CertifiedGaussianMixture(2, variance=1.0, engine="enumerate").fit(frame).result_.names[3] == "3"
+        )
 
 
 def test_in_a_pipeline_with_constraints(blobs):
@@ -178,7 +182,7 @@ def test_clone_and_parameters(blobs):
 
 def test_infeasible_constraints_are_an_error(blobs):
     """Contradictory constraints: InfeasibleError with the reason."""
-    model = CertifiedGaussianMixture(2, engine="enumerate")
+    model = CertifiedGaussianMixture(2, variance=1.0, engine="enumerate")
     with pytest.raises(InfeasibleError, match="together"):
         model.fit(blobs, constraints=[MustLink(0, 1), CannotLink(0, 1)])
     with pytest.raises(NotFittedError):
@@ -211,19 +215,19 @@ def test_bad_parameters_are_told_at_fit(blobs, parameters, message):
 def test_wrong_constraints_are_told(blobs):
     """A constraint on an absent sample names it."""
     with pytest.raises(InputError, match="99"):
-        CertifiedGaussianMixture(2).fit(blobs, constraints=[MustLink(0, 99)])
+        CertifiedGaussianMixture(2, variance=1.0).fit(blobs, constraints=[MustLink(0, 99)])
 
 
 @pytest.mark.parametrize("state", [None, 3, np.random.RandomState(3)])
 def test_random_states(blobs, state):
     """None, numbers and generators are all taken."""
-    model = CertifiedGaussianMixture(2, engine="enumerate", random_state=state).fit(blobs)
+    model = CertifiedGaussianMixture(2, variance=1.0, engine="enumerate", random_state=state).fit(blobs)
     assert model.result_.status == "optimal"
 
 
 def test_verbose_logs_to_standard_error(blobs, capsys):
     """verbose=True writes the log, and not to standard output."""
-    CertifiedGaussianMixture(2, engine="enumerate", verbose=True).fit(blobs)
+    CertifiedGaussianMixture(2, variance=1.0, engine="enumerate", verbose=True).fit(blobs)
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "engine enumerate" in captured.err
@@ -231,7 +235,7 @@ def test_verbose_logs_to_standard_error(blobs, capsys):
 
 def test_one_component_has_certain_probabilities(blobs):
     """With a single component every probability is one."""
-    model = CertifiedGaussianMixture(1, engine="enumerate").fit(blobs)
+    model = CertifiedGaussianMixture(1, variance=1.0, engine="enumerate").fit(blobs)
     np.testing.assert_array_equal(model.predict_proba(blobs), np.ones((11, 1)))
 
 

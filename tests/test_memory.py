@@ -14,7 +14,7 @@ from certmix import InputError, Problem, memory, solve
 from certmix.observers.base import Silent
 from certmix.status import Status, Termination
 
-PROBLEM = Problem(np.random.default_rng(0).normal(size=(12, 2)), 3)
+PROBLEM = Problem(np.random.default_rng(0).normal(size=(12, 2)), 3, variance=1.0)
 LIMIT = 10**9
 
 
@@ -116,7 +116,7 @@ def test_the_search_stops_for_memory(monkeypatch, engine) -> None:
             if math.isfinite(progress.incumbent):
                 full.append(True)
 
-    problem = Problem(np.random.default_rng(1).normal(size=(100, 6)), 5)
+    problem = Problem(np.random.default_rng(1).normal(size=(100, 6)), 5, variance=1.0)
     monkeypatch.setattr(memory, "EVERY", 0.0)
     monkeypatch.setattr(memory, "resident", lambda: 2 * LIMIT if full else 0)
     result = solve(

@@ -14,7 +14,7 @@ from certmix.cli.flags import flag, with_flags
 from certmix.cli.solve import solve_command
 from certmix.options import ENGINE_OPTIONS, Options, options_of
 
-PROBLEM = Problem(np.array([0.0, 0.1, 4.0, 4.2, 9.0]), 2)
+PROBLEM = Problem(np.array([0.0, 0.1, 4.0, 4.2, 9.0]), 2, variance=1.0)
 DEFAULTS = {f.name: f.default for f in fields(Options)}
 
 

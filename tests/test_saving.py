@@ -41,6 +41,7 @@ def make(bound: float | None = 1.0, labels: list[int] | None = None, **options: 
     problem = Problem(
         [[0.0, 1.0], [0.1, 1.2], [4.0, 4.0], [4.5, 4.1]],
         2,
+        variance=1.0,
         names=["a", "b", "c", "d"],
         constraints=[MustLink("a", "b", source="row 1")],
     )

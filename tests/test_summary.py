@@ -15,7 +15,7 @@ from certmix.summary import WIDTH
 
 def solved(bound: float | None, **options: object) -> Result:
     data = np.array([[0.0, 1.0, 2, 3, 4, 5, 6], [0.1, 1, 2, 3, 4, 5, 7], [9.0, 9, 9, 9, 9, 9, 8.0]])
-    problem = Problem(data, 2, constraints=[CannotLink(0, 2, source="row 4")], **options)
+    problem = Problem(data, 2, constraints=[CannotLink(0, 2, source="row 4")], **{"variance": 1.0, **options})
     ledger = Ledger(problem, Tolerances())
     ledger.offer(np.array([0, 0, 1]), "start")
     if bound is not None:
@@ -86,7 +86,7 @@ def test_without_bound_there_are_dashes():
 
 def test_a_feature_called_size_is_told_from_the_size():
     """A feature whose name is that of another column is shown as a mean."""
-    problem = Problem(pd.DataFrame({"size": [0.0, 0.1, 9.0]}), 2)
+    problem = Problem(pd.DataFrame({"size": [0.0, 0.1, 9.0]}), 2, variance=1.0)
     ledger = Ledger(problem, Tolerances())
     ledger.offer(np.array([0, 0, 1]), "start")
     result = build_result(problem, ledger, engine="test", termination=Termination.NODES)
@@ -97,7 +97,10 @@ def test_a_feature_called_size_is_told_from_the_size():
 def test_constraints_that_cannot_be_met_are_not_counted_as_none():
     """An infeasible problem has no clustering to hold against its constraints; the summary says so."""
     problem = Problem(
-        np.arange(3.0)[:, None], 2, constraints=[CannotLink(0, 1), CannotLink(1, 2), CannotLink(0, 2)]
+        np.arange(3.0)[:, None],
+        2,
+        variance=1.0,
+        constraints=[CannotLink(0, 1), CannotLink(1, 2), CannotLink(0, 2)],
     )
     text = solve(problem).summary()
     assert "cannot be met" in text

@@ -58,4 +58,4 @@ class InfeasibleError(CertmixError, ValueError):
 
 
 class CovarianceWarning(UserWarning):
-    """No covariance was given, so that variance 1 was taken for every feature."""
+    """No covariance was given, and one feature has nearly all of the variance."""

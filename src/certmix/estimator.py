@@ -25,7 +25,7 @@ from certmix.status import Status, Termination
 
 
 class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
-    r"""Gaussian mixture clustering with known covariance and a proof of how good the clustering is.
+    r"""Gaussian mixture clustering with a proof of how good the clustering is.
 
     ``fit`` minimises, over labels :math:`z`, means :math:`\mu` and weights :math:`\pi`,
 
@@ -45,8 +45,9 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
         Smallest and largest number that ``"auto"`` compares.
     variance, precision, covariance : optional, at most one of them
         The known covariance: a scalar variance (or one per component), or a matrix of shape (d, d), or
-        (K, d, d) for one per component. Unit variance when none is given.
+        (K, d, d) for one per component.
         ``variance="unknown"`` finds the variance with the clustering; a precision or covariance is then its shape.
+        Default: ``"unknown"``; with uniform weights, where the clustering does not depend on it, unit variance.
     variance_range : (smallest, largest), optional
         Of an unknown variance.
     weights : "free", "uniform" or array of shape (n_components,)
@@ -87,7 +88,7 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
     covariances_ : ndarray of the same shape
         Their inverses.
     variance_ : float
-        The variance that was found; only with ``variance="unknown"``.
+        The variance that was found, where it was unknown.
     objective_ : float
         The value of the clustering found.
     lower_bound_ : float
@@ -225,7 +226,8 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
             raise InputError(
                 f"n_components_range must be two numbers, not {self.n_components_range!r}"
             ) from None
-        given = any(x is not None for x in (self.variance, self.precision, self.covariance))
+        options = (self.variance, self.precision, self.covariance, self.variance_range)
+        given = any(x is not None for x in options)
         if isinstance(self.weights, str) and self.weights == "uniform" and not given:
             raise InputError(
                 'n_components="auto" with uniform weights needs a variance: the ICL depends on it'

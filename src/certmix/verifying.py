@@ -176,13 +176,18 @@ def _own(
         raise _Unfit("its components cannot be read")
     try:
         problem = Problem(
-            samples, count, constraints=constraints, allow_empty=stated.get("allow_empty") is True
+            samples,
+            count,
+            variance=1.0,
+            constraints=constraints,
+            allow_empty=stated.get("allow_empty") is True,
         )
     except InputError:  # constraints that name components can only mean those of the certificate
         try:
             problem = Problem(
                 samples,
                 count,
+                variance=1.0,
                 constraints=constraints,
                 allow_empty=stated.get("allow_empty") is True,
                 component_names=names,

@@ -30,7 +30,7 @@ def certified(problem: Problem) -> Certificate:
 
 
 def named(*names: str, **options: Any) -> Problem:
-    return Problem(Y, 2, weights=[0.1, 0.9], component_names=names, **options)
+    return Problem(Y, 2, weights=[0.1, 0.9], component_names=names, **{"variance": 1.0, **options})
 
 
 def test_names_are_those_of_the_problem_given() -> None:
@@ -65,7 +65,7 @@ def test_names_of_samples_stand_for_those_of_the_data_given() -> None:
 
     frame = pd.DataFrame(Y, index=list("abcdefgh"))
     rules = [Label("a", 0)]
-    certificate = certified(Problem(frame, 2, weights=[0.1, 0.9], constraints=rules))
+    certificate = certified(Problem(frame, 2, variance=1.0, weights=[0.1, 0.9], constraints=rules))
     assert certmix.verify(certificate, frame, rules).verified
     assert not certmix.verify(certificate, frame.set_axis(list("hgfedcba")), rules).verified
 
@@ -128,7 +128,7 @@ def test_parts_are_the_whole_statement() -> None:
     entries = {entry for part in PARTS.values() for entry in part}
     assert entries | {"n_samples", "n_features"} == statements.ENTRIES | {statements.UNKNOWN}
     assert set(RULES) <= entries
-    own = state(Problem(Y, 2))
+    own = state(Problem(Y, 2, variance=1.0))
     assert different(own, own) == []
     assert different({}, own) == list(PARTS)
     assert different(state(Problem(Y, 2, variance="unknown")), own) == ["covariance"]
@@ -167,7 +167,7 @@ LOOSE: dict[str, Any] = {
 @pytest.mark.parametrize("entry", LOOSE)
 def test_entries_of_another_type_are_refused(entry: str) -> None:
     """A list is a list, a whole number a whole number, a text a text: nothing else that happens to work."""
-    statement = json.loads(json.dumps(state(Problem(Y, 2))))
+    statement = json.loads(json.dumps(state(Problem(Y, 2, variance=1.0))))
     statements.read(statement)
     for value in LOOSE[entry]:
         with pytest.raises(Rejected):
@@ -177,7 +177,7 @@ def test_entries_of_another_type_are_refused(entry: str) -> None:
 @pytest.mark.parametrize("version", [1, 2, 3, 4, 6, 5.0, "5", True, None])
 def test_other_versions_are_refused_in_a_sentence(version: Any, tmp_path: Path) -> None:
     """Neither an older format nor a number of another type is read."""
-    certificate = certified(Problem(Y, 2))
+    certificate = certified(Problem(Y, 2, variance=1.0))
     certificate = Certificate({**certificate.document, "version": version}, certificate.arrays)
     assert "version" in certmix.verify(certificate, Y).sentence
     path = certificate.save(tmp_path / "c")
@@ -187,7 +187,7 @@ def test_other_versions_are_refused_in_a_sentence(version: Any, tmp_path: Path) 
 
 def test_an_entry_that_stands_twice_is_refused(tmp_path: Path) -> None:
     """Another reader of JSON could take the first of two statements where ours takes the last."""
-    path = certified(Problem(Y, 2)).save(tmp_path / "c")
+    path = certified(Problem(Y, 2, variance=1.0)).save(tmp_path / "c")
     text = path.read_text()
     path.write_text(text.replace('"bound":', '"bound": -1e9,\n  "bound":', 1))
     assert "stands twice" in certmix.verify(path, Y).sentence

@@ -44,7 +44,7 @@ CONTRADICTIONS = {
 def test_contradictions_are_certified(name: str) -> None:
     """Whatever the contradiction, the certificate is made, small, and lifts the level to verified."""
     K, rules = CONTRADICTIONS[name]
-    problem = Problem(points(30), K, constraints=rules)
+    problem = Problem(points(30), K, variance=1.0, constraints=rules)
     result = certmix.solve(problem, certificate=True)
     assert result.status is Status.INFEASIBLE
     assert result.certificate is not None
@@ -86,7 +86,7 @@ def test_decisions_alone_refute_without_enumeration(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(infeasible, "FEW_CLUSTERINGS", 0)
     for name in ("odd ring", "ring beside labels", "sizes", "counts"):
         K, rules = CONTRADICTIONS[name]
-        problem = Problem(points(30), K, constraints=rules)
+        problem = Problem(points(30), K, variance=1.0, constraints=rules)
         certificate, _ = make(problem, certmix.solve(problem))
         assert not certificate.document["steps"]
         assert certmix.verify(certificate, problem).verified
@@ -94,7 +94,9 @@ def test_decisions_alone_refute_without_enumeration(monkeypatch: pytest.MonkeyPa
 
 def test_trees_that_grow_too_large_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit on nodes, and one on time; the reason is one sentence."""
-    problem = Problem(points(30), 3, constraints=[*clique(range(4)), Label(10, 0), Label(11, 2)])
+    problem = Problem(
+        points(30), 3, variance=1.0, constraints=[*clique(range(4)), Label(10, 0), Label(11, 2)]
+    )
     result = certmix.solve(problem)
     with pytest.raises(Unproved, match="in time"):
         make(problem, result, time_limit=0.0)
@@ -107,7 +109,11 @@ def test_trees_that_grow_too_large_are_given_up(monkeypatch: pytest.MonkeyPatch)
 def test_boxes_of_tied_means_are_refuted_where_every_clustering_can_be_looked_at(n: int) -> None:
     """Conclusions do not look at bounds on the means; of many samples such an infeasibility has no certificate."""
     problem = Problem(
-        points(n), 2, estimators=["means"], mean_bounds=(np.full((2, 2), 50.0), np.full((2, 2), 60.0))
+        points(n),
+        2,
+        variance=1.0,
+        estimators=["means"],
+        mean_bounds=(np.full((2, 2), 50.0), np.full((2, 2), 60.0)),
     )
     result = certmix.solve(problem, certificate=True)
     assert result.status is Status.INFEASIBLE

@@ -85,7 +85,7 @@ def test_branching_and_pricing_certify_small_problems(monkeypatch: pytest.Monkey
 def shaken(n: int, d: int, k: int, seed: int) -> Problem:
     rng = np.random.default_rng(seed)
     centres = rng.normal(scale=4.0, size=(k, d))
-    return Problem(centres[rng.integers(k, size=n)] + rng.normal(size=(n, d)), k)
+    return Problem(centres[rng.integers(k, size=n)] + rng.normal(size=(n, d)), k, variance=1.0)
 
 
 @pytest.mark.parametrize("engine", ["dual", "interval"])
@@ -230,12 +230,12 @@ def test_large_full_matrices_get_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the checker would refuse for its full matrices is not made; that the matrices are large is the reason."""
     data = shaken(12, 3, 2, 0).data
     full = Problem(data, 2, precision=np.eye(3) + 0.1)
-    prior = Problem(data, 2, prior=GaussianPrior(0.0, np.eye(3) + 0.1))
+    prior = Problem(data, 2, variance=1.0, prior=GaussianPrior(0.0, np.eye(3) + 0.1))
     monkeypatch.setattr(statement, "MOST_FULL", 2)
     for problem in (full, prior):
         with pytest.raises(Unproved, match="3 x 3 numbers are too large to check"):
             make(problem, certmix.solve(problem, "enumerate"))
-    assert certmix.solve(Problem(data, 2), certificate=True).certificate is not None
+    assert certmix.solve(Problem(data, 2, variance=1.0), certificate=True).certificate is not None
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ def entangled(seed: int, n: int, K: int, links: int, spread: float = 1.5) -> Pro
         i, j = (int(x) for x in rng.choice(n, 2, replace=False))
         if labels[i] != labels[j]:
             rules.append(CannotLink(i, j))
-    return Problem(data, K, constraints=rules)
+    return Problem(data, K, variance=1.0, constraints=rules)
 
 
 def verdict_on(problem: Problem, result: Result) -> tuple[set[str], int, Verdict]:
@@ -109,7 +109,7 @@ def test_an_unfinished_run_gets_a_semidefinite_proof_of_its_bound() -> None:
 def test_a_proof_that_the_checker_rejects_is_not_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """The maker checks what it made, unless that would take too long."""
     rng = np.random.default_rng(3)
-    problem = Problem(rng.normal(size=(40, 2)) + 6.0 * rng.integers(3, size=(40, 1)), 3)
+    problem = Problem(rng.normal(size=(40, 2)) + 6.0 * rng.integers(3, size=(40, 1)), 3, variance=1.0)
     result = certmix.solve(problem, "interval")
     rejected = Verdict(False, "rejected", "Rejected: a test says so.")
     monkeypatch.setattr(prove, "MOST_DENSE", 0)

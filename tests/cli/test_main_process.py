@@ -126,6 +126,8 @@ def stopped(tmp_path: Path, number: int, *arguments: str) -> tuple[int, str, str
             "data.csv",
             "-k",
             "2",
+            "--variance",
+            "1",
             "--engine",
             "endless",
             "--out",

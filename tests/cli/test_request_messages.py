@@ -69,7 +69,7 @@ def test_a_line_of_a_constraints_file(refused, tmp_path, line, sentence):
 def test_folders_are_not_made_unasked(refused, tmp_path):
     """A model file or a result in a folder that is not there is an error, and the folder is still not there."""
     assert "there is no folder 'nosuch'" in refused("export d.csv -k 2 --variance 1 -o nosuch/m.lp")
-    result = package.solve(Problem(np.arange(4.0), 2))
+    result = package.solve(Problem(np.arange(4.0), 2, variance=1.0))
     with pytest.raises(InputError, match="there is no folder"):
         result.save(tmp_path / "nosuch" / "run")
     assert not (tmp_path / "nosuch").exists()
@@ -88,4 +88,4 @@ def test_a_path_is_not_data():
     with pytest.raises(
         InputError, match=r"'x.csv' is a text, not data; read the file first: pandas.read_csv"
     ):
-        Problem("x.csv", 2)
+        Problem("x.csv", 2, variance=1.0)

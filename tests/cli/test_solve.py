@@ -76,12 +76,31 @@ def test_quiet_silences_the_log(certmix):
     assert certmix(f"{SMALL} --quiet").err == ""
 
 
-def test_without_covariance_there_is_a_warning(certmix):
-    """Variance 1 is assumed for a user's file, said aloud and recorded."""
-    answer = certmix("solve data.csv -k 2 --columns a,b --engine enumerate --json")
-    assert "warning: no covariance was given" in answer.err
-    assert "variance 1" in answer.json["warnings"][0]
+def test_without_covariance_the_variance_is_found(certmix):
+    """It is unknown for a user's file, and one line of the log says so; with uniform weights it does not matter."""
+    plain = "solve data.csv -k 2 --columns a,b --engine enumerate --json"
+    answer = certmix(plain)
+    assert answer.err.count("no covariance was given, so one variance") == 1
+    assert answer.json["variance"] > 0
+    assert answer.json["objective"] == certmix(f"{plain} --variance unknown").json["objective"]
+    assert certmix(f"{plain} --variance-range 2,").json["variance"] == 2.0
+    uniform = certmix(f"{plain} --weights uniform")
+    assert "does not depend on the variance" in uniform.err
+    assert uniform.json["objective"] == certmix(f"{plain} --weights uniform --variance 1").json["objective"]
+    assert "no covariance" not in certmix(f"{SMALL} --json").err
     assert certmix(f"{SMALL} --json").json["warnings"] == []
+
+
+def test_a_clustering_without_scatter_names_the_option(certmix, files):
+    """Two places and two components: no largest likelihood, and the message says what to give."""
+    (files / "places.csv").write_text("a\n0\n0\n1\n1\n")
+    answer = certmix("solve places.csv -k 2")
+    assert answer.code == 2
+    assert "the likelihood has no maximum" in answer.err
+    assert "--variance-range LO" in answer.err
+    assert certmix("solve places.csv -k 2 --variance-range 0.1").code == 0
+    assert certmix("solve places.csv -k 2 --variance 1").code == 0
+    assert certmix("solve places.csv -k 2 --weights uniform").code == 0
 
 
 def test_a_result_without_proof_is_exit_code_3(certmix):

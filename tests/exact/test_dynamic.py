@@ -131,6 +131,7 @@ def test_order_of_different_components_is_found() -> None:
     problem = Problem(
         y,
         3,
+        variance=1.0,
         weights=[0.2, 0.5, 0.3],
         prior=GaussianPrior(np.array([[9.0], [5.0], [0.0]]), 0.5),
         constraints=[MaximumSize(2, 0), MinimumSize(2, 1)],
@@ -141,14 +142,16 @@ def test_order_of_different_components_is_found() -> None:
 
 def test_contradictory_sizes_are_infeasible() -> None:
     """Two components of at least four samples do not fit into seven samples."""
-    ledger, outcome = run(DynamicProgramming(), Problem(np.arange(7.0), 2, constraints=[MinimumSize(4)]))
+    ledger, outcome = run(
+        DynamicProgramming(), Problem(np.arange(7.0), 2, variance=1.0, constraints=[MinimumSize(4)])
+    )
     assert outcome.infeasible
     assert ledger.incumbent is None
 
 
 def test_a_time_limit_claims_no_more_than_the_first_bound() -> None:
     """Without time there are a first bound and an incumbent."""
-    ledger, outcome = run(DynamicProgramming(), Problem(np.arange(50.0), 3), time_limit=0)
+    ledger, outcome = run(DynamicProgramming(), Problem(np.arange(50.0), 3, variance=1.0), time_limit=0)
     assert outcome.termination is Termination.TIME
     assert ledger.bound == first_bound(reduce(ledger.problem)) < ledger.upper
     assert ledger.incumbent is not None
@@ -157,15 +160,20 @@ def test_a_time_limit_claims_no_more_than_the_first_bound() -> None:
 @pytest.mark.parametrize(
     ("problem", "reason"),
     [
-        (lambda: Problem(np.eye(3), 2), "one dimension"),
+        (lambda: Problem(np.eye(3), 2, variance=1.0), "one dimension"),
         (lambda: Problem(np.arange(5.0), 2, variance=[1.0, 2.0]), "one covariance per component"),
-        (lambda: Problem(np.arange(5.0), 2, weight_bounds=(0.3, 1.0)), "bounds on the weights"),
+        (lambda: Problem(np.arange(5.0), 2, variance=1.0, weight_bounds=(0.3, 1.0)), "bounds on the weights"),
         (
-            lambda: Problem(np.arange(5.0), 2, estimators=["means"], prior=GaussianPrior(0.0, 1.0)),
+            lambda: Problem(
+                np.arange(5.0), 2, variance=1.0, estimators=["means"], prior=GaussianPrior(0.0, 1.0)
+            ),
             "tied to averages",
         ),
-        (lambda: Problem(np.arange(200_000.0), 2), "too many"),
-        (lambda: Problem(np.arange(99.0), 30, prior=DirichletPrior(np.arange(1.0, 31.0))), "too many"),
+        (lambda: Problem(np.arange(200_000.0), 2, variance=1.0), "too many"),
+        (
+            lambda: Problem(np.arange(99.0), 30, variance=1.0, prior=DirichletPrior(np.arange(1.0, 31.0))),
+            "too many",
+        ),
     ],
 )
 def test_refuses_what_the_argument_does_not_cover(problem: object, reason: str) -> None:
@@ -176,6 +184,6 @@ def test_refuses_what_the_argument_does_not_cover(problem: object, reason: str) 
 def test_estimators_that_change_nothing_are_taken() -> None:
     """Tying weights and means to the clusters is fine without priors and boxes: it is optimal anyway."""
     y = np.random.default_rng(4).normal(size=30)
-    free, _ = run(DynamicProgramming(), Problem(y, 3))
-    tied, _ = run(DynamicProgramming(), Problem(y, 3, estimators=["weights", "means"]))
+    free, _ = run(DynamicProgramming(), Problem(y, 3, variance=1.0))
+    tied, _ = run(DynamicProgramming(), Problem(y, 3, variance=1.0, estimators=["weights", "means"]))
     assert tied.upper == pytest.approx(free.upper, rel=1e-13)

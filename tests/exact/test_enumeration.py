@@ -80,7 +80,7 @@ def test_bound_is_within_rounding_of_the_optimum() -> None:
 
 def test_infeasible_constraints_are_found_out() -> None:
     """Three samples pairwise apart do not fit into two components."""
-    problem = Problem([0.0, 1.0, 2.0, 3.0], 2, constraints=[CannotLink(0, 1, 2)])
+    problem = Problem([0.0, 1.0, 2.0, 3.0], 2, variance=1.0, constraints=[CannotLink(0, 1, 2)])
     ledger, outcome = run(problem)
     assert outcome.infeasible
     assert ledger.incumbent is None
@@ -89,7 +89,7 @@ def test_infeasible_constraints_are_found_out() -> None:
 
 def test_must_link_inside_cannot_link_is_infeasible() -> None:
     """A contradiction that presolve already sees is reported in the same way."""
-    problem = Problem([0.0, 1.0, 2.0], 2, constraints=[MustLink(0, 1), CannotLink(0, 1)])
+    problem = Problem([0.0, 1.0, 2.0], 2, variance=1.0, constraints=[MustLink(0, 1), CannotLink(0, 1)])
     assert run(problem)[1].infeasible
 
 
@@ -99,7 +99,7 @@ def test_must_link_inside_cannot_link_is_infeasible() -> None:
 def test_a_limit_claims_no_bound(options: dict[str, float], why: Termination) -> None:
     """A run that a limit cut short keeps its incumbent but proves nothing."""
     problem = Problem(
-        np.random.default_rng(0).normal(size=(12, 2)), 4, constraints=[Label(0, 1), Label(1, 2)]
+        np.random.default_rng(0).normal(size=(12, 2)), 4, variance=1.0, constraints=[Label(0, 1), Label(1, 2)]
     )
     ledger, outcome = run(problem, **options)
     assert outcome.termination is why
@@ -111,16 +111,16 @@ def test_a_limit_claims_no_bound(options: dict[str, float], why: Termination) ->
 def test_refuses_what_is_too_large() -> None:
     """More than twelve free samples are refused; must-linked ones count once; so are too many labellings."""
     y = np.random.default_rng(0).normal(size=(14, 1))
-    assert "at most 12 samples" in Enumeration().refusal(Problem(y, 2))
-    assert Enumeration().refusal(Problem(y, 2, constraints=[MustLink(0, 1, 2)])) is None
+    assert "at most 12 samples" in Enumeration().refusal(Problem(y, 2, variance=1.0))
+    assert Enumeration().refusal(Problem(y, 2, variance=1.0, constraints=[MustLink(0, 1, 2)])) is None
     several = Problem(y[:MOST_GROUPS], 6, variance=np.arange(1.0, 7.0))
     assert "clusterings to enumerate" in Enumeration().refusal(several)
-    assert Enumeration().refusal(Problem(y[:MOST_GROUPS], 6)) is None
+    assert Enumeration().refusal(Problem(y[:MOST_GROUPS], 6, variance=1.0)) is None
 
 
 def test_refusal_of_a_large_problem_does_not_look_at_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
     """A million samples are refused by their number alone."""
-    problem = Problem(np.arange(100_000.0), 3)
+    problem = Problem(np.arange(100_000.0), 3, variance=1.0)
     monkeypatch.setattr("certmix.exact.enumeration.group_samples", lambda p: pytest.fail("looked"))
     monkeypatch.setattr("certmix.exact.enumeration.interchangeable", lambda p: pytest.fail("looked"))
     assert Enumeration().refusal(problem) is not None
@@ -181,6 +181,7 @@ def test_weight_costs_meet_the_evaluator() -> None:
         problem = Problem(
             rng.normal(size=(8, 1)),
             K,
+            variance=1.0,
             weight_bounds=(inside * rng.random(K), np.minimum(1.0, inside + rng.random(K))),
             allow_empty=True,
         )

@@ -17,7 +17,7 @@ from certmix.solving import solve
 from certmix.verifying import verify
 
 DATA = np.array([[0.0, 0.2], [0.1, 0.0], [0.4, 0.3], [3.0, 3.2], [3.1, 2.9], [2.7, 3.3], [6.1, 0.2]])
-PROBLEM = Problem(DATA, 3, constraints=[MustLink(0, 1), CannotLink(2, 6)])
+PROBLEM = Problem(DATA, 3, variance=1.0, constraints=[MustLink(0, 1), CannotLink(2, 6)])
 ENGINES = ("enumerate", "dual", "sdp")
 
 

@@ -220,7 +220,7 @@ def _parquet() -> list[bytes]:
 @cache
 def _result() -> tuple[bytes, bytes]:
     """A small result as it stands in its two files."""
-    problem = Problem(np.array([0.0, 0.1, 3.0, 3.1])[:, None], 2, constraints=[MustLink(0, 1)])
+    problem = Problem(np.array([0.0, 0.1, 3.0, 3.1])[:, None], 2, variance=1.0, constraints=[MustLink(0, 1)])
     with tempfile.TemporaryDirectory() as place:
         path = save(solve(problem, "enumerate"), Path(place) / "result.json")
         return path.read_bytes(), path.with_suffix(".npz").read_bytes()
@@ -230,7 +230,7 @@ def _result_in_one() -> list[bytes]:
     from certmix.io.strict_json import dumps
     from certmix.saving import as_dict
 
-    problem = Problem(np.array([0.0, 0.1, 3.0, 3.1])[:, None], 2)
+    problem = Problem(np.array([0.0, 0.1, 3.0, 3.1])[:, None], 2, variance=1.0)
     return [_result()[0], dumps(as_dict(solve(problem, "enumerate"))).encode()]
 
 

@@ -53,7 +53,9 @@ def problem(**options: object) -> Problem:
     """Ten named samples, three components named Basal, LumA and Her2."""
     data = np.arange(20.0).reshape(10, 2)
     names = [f"S{i}" for i in range(1, 11)]
-    return Problem(data, 3, names=names, component_names=["Basal", "LumA", "Her2"], **options)
+    return Problem(
+        data, 3, names=names, component_names=["Basal", "LumA", "Her2"], **{"variance": 1.0, **options}
+    )
 
 
 # -- CSV ---------------------------------------------------------------------------------------------------
@@ -115,7 +117,7 @@ def test_header_alone_is_no_constraint(tmp_path: Path) -> None:
 def test_positions_in_csv_resolve_for_unnamed_samples(tmp_path: Path) -> None:
     """Samples without names are called 0, 1, …, so digits in a CSV find them."""
     found = read_constraints(write(tmp_path, HEADER + "cannot-link,0;3,,\nlabel,2,1,\n"))
-    unnamed = Problem(np.arange(8.0).reshape(4, 2), 2, constraints=found)
+    unnamed = Problem(np.arange(8.0).reshape(4, 2), 2, variance=1.0, constraints=found)
     assert [(link.i, link.j) for link in unnamed.rules.apart] == [(0, 3)]
     assert [(known.sample, known.component) for known in unnamed.rules.labels] == [(2, 1)]
 

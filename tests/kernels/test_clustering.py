@@ -165,7 +165,7 @@ def test_classification_step_is_the_cheapest_component_of_every_group() -> None:
 
 def test_price_of_a_sample_is_a_supergradient_of_the_entropy() -> None:
     """For free weights the chord slope keeps every table below its tangent, so that EM steps never climb."""
-    search = LocalSearch(reduce(Problem(np.random.default_rng(0).normal(size=(12, 1)), 2)))
+    search = LocalSearch(reduce(Problem(np.random.default_rng(0).normal(size=(12, 1)), 2, variance=1.0)))
     table = search.model.entropy[0]
     for m in range(1, 13):
         tangent = table[m] + slope(search.model.entropy, 0, m) * (np.arange(13) - m)
@@ -246,7 +246,7 @@ def test_chains_swaps_pairs_and_shaking_keep_the_constraints() -> None:
 def test_change_of_a_swap_is_the_difference_of_the_costs() -> None:
     """The closed form for two groups that trade places agrees with the naive cost, for a last group as well."""
     rng = np.random.default_rng(0)
-    search = LocalSearch(reduce(Problem(rng.normal(size=(7, 2)), 2)))
+    search = LocalSearch(reduce(Problem(rng.normal(size=(7, 2)), 2, variance=1.0)))
     model, state = search.model, search.state
     for labels in (np.array([0, 0, 0, 1, 1, 1, 1]), np.array([0, 1, 1, 1, 1, 1, 1])):
         before = search.load(labels)
@@ -298,7 +298,7 @@ def test_seeds_are_groups_or_means_of_known_members() -> None:
 def test_a_restart_in_pieces_is_the_same_restart() -> None:
     """How many perturbations one compiled call makes does not change what is found."""
     rng = np.random.default_rng(0)
-    instance = reduce(Problem(rng.normal(size=(40, 2)), 4))
+    instance = reduce(Problem(rng.normal(size=(40, 2)), 4, variance=1.0))
     found = []
     for trials in (1, 7, 10_000):
         search = LocalSearch(instance)

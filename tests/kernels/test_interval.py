@@ -119,7 +119,7 @@ def test_contracted_boxes_hold_every_reachable_mean(block: int) -> None:
 
 def test_contraction_is_exact_on_a_line() -> None:
     """Of 0, 1, 2, 10 with 2 certain and at least two members the mean runs from 1 (with 0) to 6 (with 10)."""
-    problem = Problem(np.array([0.0, 1.0, 2.0, 10.0])[:, None], 2, constraints=[Label(2, 0)])
+    problem = Problem(np.array([0.0, 1.0, 2.0, 10.0])[:, None], 2, variance=1.0, constraints=[Label(2, 0)])
     instance = reduce(problem)
     arrays = instance_arrays(instance)
     node = wide_node(instance, arrays)
@@ -174,7 +174,7 @@ def test_dominance_never_drops_a_clustering_that_no_exchange_improves(
 def test_dominance_spares_a_cluster_of_one() -> None:
     """A lone outlier far from its twin cluster keeps its own component when its mean may be there."""
     y = np.array([0.0, 0.1, 0.2, 0.3, 4.0])[:, None]
-    problem = Problem(y, 2)
+    problem = Problem(y, 2, variance=1.0)
     instance = reduce(problem)
     found = Clusterings(instance, instance_arrays(instance))
     best = found.feasible & (found.objective <= found.objective.min() + 1e-9)
@@ -332,7 +332,9 @@ def test_explored_node_keeps_every_clustering_worth_keeping(block: int) -> None:
 def test_whole_groups_are_bounded_like_their_samples() -> None:
     """Must-linked samples cost their scatter wherever they go: the bound of a decided node is its exact cost."""
     y = np.array([[0.0, 0.0], [2.0, 0.0], [5.0, 1.0], [5.0, 3.0]])
-    problem = Problem(y, 2, constraints=[MustLink(0, 1), Label(0, 0), MustLink(2, 3), Label(2, 1)])
+    problem = Problem(
+        y, 2, variance=1.0, constraints=[MustLink(0, 1), Label(0, 0), MustLink(2, 3), Label(2, 1)]
+    )
     instance = reduce(problem)
     arrays = instance_arrays(instance)
     node = wide_node(instance, arrays)

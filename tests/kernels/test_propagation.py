@@ -46,7 +46,7 @@ def narrowed_node(node: Node, n: int, arrays: Arrays) -> tuple[bool, Node]:
 
 
 def line(n: int, K: int, *constraints: object) -> Problem:
-    return Problem(np.arange(float(n))[:, None], K, constraints=constraints)
+    return Problem(np.arange(float(n))[:, None], K, variance=1.0, constraints=constraints)
 
 
 def test_single_is_true_for_one_bit_only() -> None:

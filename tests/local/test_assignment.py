@@ -96,7 +96,7 @@ def mixed_instance(rng: np.random.Generator, n: int) -> Instance:
     constraints = [CannotLink(*two()) for _ in range(15)] + [MustLink(*two()) for _ in range(8)]
     constraints += [Implication(*two(), 1), Packing([int(i) for i in rng.choice(n, 15, replace=False)], 0, 3)]
     constraints += [MinimumSize(n // 4 - 5), MaximumSize(n // 4 + 10)]
-    return reduce(Problem(rng.normal(size=(n, 2)), 4, constraints=constraints))
+    return reduce(Problem(rng.normal(size=(n, 2)), 4, variance=1.0, constraints=constraints))
 
 
 def test_reduced_costs_close_nothing_that_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +124,7 @@ def test_size_limits_alone_scale_to_many_samples() -> None:
     """Twenty thousand samples in five components of equal size: feasible, and optimal by the prices of the flow."""
     rng = np.random.default_rng(0)
     n, K = 20_000, 5
-    instance = reduce(Problem(rng.normal(size=(n, 2)), K, constraints=[MinimumSize(n // K)]))
+    instance = reduce(Problem(rng.normal(size=(n, 2)), K, variance=1.0, constraints=[MinimumSize(n // K)]))
     costs = rng.normal(size=(n, K)) + 0.5 * np.arange(K)
     labels = assign(instance, costs)
     assert labels is not None
@@ -139,7 +139,9 @@ def test_size_limits_alone_scale_to_many_samples() -> None:
 def test_groups_of_equal_weight_share_the_flow() -> None:
     """Pairs of must-linked samples with limits in samples: two pairs fit into a component of five, three do not."""
     links = [MustLink(2 * i, 2 * i + 1) for i in range(5)]
-    instance = reduce(Problem(np.arange(10.0), 2, constraints=[*links, MaximumSize(5, 0), MinimumSize(3, 0)]))
+    instance = reduce(
+        Problem(np.arange(10.0), 2, variance=1.0, constraints=[*links, MaximumSize(5, 0), MinimumSize(3, 0)])
+    )
     costs = np.column_stack([np.zeros(5), np.arange(5.0)])
     labels = assign(instance, costs)
     assert labels is not None
@@ -150,13 +152,13 @@ def test_contradictions_have_no_assignment() -> None:
     """A known label against a conflict, and counts that cannot be met, give None rather than labels."""
     data = np.arange(4.0)
     fixed = [Label(0, 0), Label(1, 0), CannotLink(0, 1)]
-    assert assign(reduce(Problem(data, 2, constraints=fixed)), np.zeros((4, 2))) is None
+    assert assign(reduce(Problem(data, 2, variance=1.0, constraints=fixed)), np.zeros((4, 2))) is None
     counts = [Partitioning([0, 1, 2], 0, 3), MaximumSize(2, 0)]
-    assert assign(reduce(Problem(data, 2, constraints=counts)), np.zeros((4, 2))) is None
+    assert assign(reduce(Problem(data, 2, variance=1.0, constraints=counts)), np.zeros((4, 2))) is None
 
 
 def test_special_groups_are_those_in_constraints_or_of_several_samples() -> None:
     """Everything that keeps a group from being a plain unit of the flow."""
     constraints = [MustLink(0, 1), CannotLink(2, 3), Implication(4, 5, 1), Packing([6, 7], 0, 1)]
-    instance = reduce(Problem(np.arange(10.0), 3, constraints=constraints))
+    instance = reduce(Problem(np.arange(10.0), 3, variance=1.0, constraints=constraints))
     assert special_groups(instance).tolist() == [True] * 7 + [False] * 2

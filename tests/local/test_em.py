@@ -65,7 +65,7 @@ def test_em_ends_at_a_stationary_point() -> None:
 def test_labels_and_must_links_hold_in_the_responsibilities(method: Callable[..., LocalSolution]) -> None:
     """A labelled sample belongs wholly to its component; must-linked samples share their responsibilities."""
     constraints = [Label(0, 1), MustLink(3, 12, 15), CannotLink(5, 6), MinimumSize(8)]
-    found = method(Problem(TWO_GROUPS, 2, constraints=constraints))
+    found = method(Problem(TWO_GROUPS, 2, variance=1.0, constraints=constraints))
     assert found.responsibilities.sum(axis=1) == pytest.approx(np.ones(20))
     assert found.responsibilities[0].tolist() == [0.0, 1.0]
     assert np.array_equal(found.responsibilities[3], found.responsibilities[12])

@@ -69,7 +69,7 @@ def test_never_beats_and_usually_meets_enumeration(name: str) -> None:
 def test_hard_constraints_hold_after_rounding(name: str) -> None:
     """Constraints that go against the data hold in the labels, and the labels given as start are used."""
     constraints = [CannotLink(0, 1, 2), MaximumSize(6, 0), MaximumSize(7, 1), Covering([10, 11, 12], 0, 2)]
-    problem = Problem(TWO_GROUPS, 3, constraints=constraints)
+    problem = Problem(TWO_GROUPS, 3, variance=1.0, constraints=constraints)
     found = METHODS[name](problem)
     assert is_feasible(problem, found.labels)
     started = METHODS[name](problem, start=found.labels)
@@ -81,7 +81,7 @@ def test_hard_constraints_hold_after_rounding(name: str) -> None:
 @pytest.mark.parametrize("K", [1, 4])
 def test_extreme_shapes(name: str, K: int) -> None:
     """One component, and as many components as samples, are no special cases."""
-    problem = Problem(np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 2.0], [7.0, 0.0]]), K)
+    problem = Problem(np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 2.0], [7.0, 0.0]]), K, variance=1.0)
     found = METHODS[name](problem)
     assert sorted(np.bincount(found.labels)) == ([4] if K == 1 else [1, 1, 1, 1])
 
@@ -89,7 +89,7 @@ def test_extreme_shapes(name: str, K: int) -> None:
 @every_method
 def test_results_cannot_be_changed(name: str) -> None:
     """A solution is immutable."""
-    found = METHODS[name](Problem(TWO_GROUPS, 2))
+    found = METHODS[name](Problem(TWO_GROUPS, 2, variance=1.0))
     with pytest.raises(ValueError, match="read-only"):
         found.labels[0] = 1
 
@@ -97,7 +97,7 @@ def test_results_cannot_be_changed(name: str) -> None:
 @pytest.mark.parametrize("name", ["kmeans", "em", "variational", "slsqp", "annealing", "hard-em"])
 def test_engines_find_and_prove_nothing(name: str) -> None:
     """A local engine ends with a feasible clustering, no bound and no certificate."""
-    problem = Problem(TWO_GROUPS, 2, constraints=[MinimumSize(5), CannotLink(0, 1)])
+    problem = Problem(TWO_GROUPS, 2, variance=1.0, constraints=[MinimumSize(5), CannotLink(0, 1)])
     result = solve(problem, name, restarts=2)
     assert result.status is Status.FEASIBLE
     assert result.termination is Termination.CONVERGED

@@ -147,7 +147,7 @@ def test_finds_clusters_of_one_and_two() -> None:
     """Two outliers far from each other and a pair far from everything are components of their own."""
     rng = np.random.default_rng(0)
     data = np.concatenate([rng.normal(size=(60, 2)), [[30, 0], [0, 30]], [[-30, 0], [-30.5, 0]]])
-    found = hard_em(reduce(Problem(data, 4)), restarts=2)
+    found = hard_em(reduce(Problem(data, 4, variance=1.0)), restarts=2)
     assert found is not None
     assert sorted(np.bincount(found.labels)) == [1, 1, 2, 60]
 
@@ -186,7 +186,7 @@ def test_everything_at_once_is_honoured() -> None:
 
 def test_same_seed_same_answer() -> None:
     """Two runs with one seed agree in every label and every improvement; the callback's values fall."""
-    instance = reduce(Problem(np.random.default_rng(0).normal(size=(80, 3)), 5))
+    instance = reduce(Problem(np.random.default_rng(0).normal(size=(80, 3)), 5, variance=1.0))
     trails: list[list[float]] = []
     labels = []
     for _ in range(2):
@@ -206,7 +206,7 @@ def test_same_seed_same_answer() -> None:
 def test_start_is_used_and_checked() -> None:
     """The answer is never worse than the start; a start that violates a constraint is an error."""
     rng = np.random.default_rng(0)
-    problem = Problem(rng.normal(size=(30, 2)), 3, constraints=[CannotLink(0, 1)])
+    problem = Problem(rng.normal(size=(30, 2)), 3, variance=1.0, constraints=[CannotLink(0, 1)])
     instance = reduce(problem)
     best = hard_em(instance)
     assert best is not None
@@ -222,7 +222,7 @@ def test_start_is_used_and_checked() -> None:
 
 def test_time_limit_still_makes_one_start() -> None:
     """With no time at all there is a clustering, and the run says that it was cut short."""
-    instance = reduce(Problem(np.random.default_rng(0).normal(size=(200, 2)), 4))
+    instance = reduce(Problem(np.random.default_rng(0).normal(size=(200, 2)), 4, variance=1.0))
     found = hard_em(instance, restarts=50, time_limit=0.0)
     assert found is not None
     assert found.restarts == 1
@@ -232,7 +232,9 @@ def test_time_limit_still_makes_one_start() -> None:
 
 def test_no_clustering_when_there_is_none() -> None:
     """Three samples apart from each other do not fit into two components."""
-    assert hard_em(reduce(Problem(np.arange(4.0), 2, constraints=[CannotLink(0, 1, 2)]))) is None
+    assert (
+        hard_em(reduce(Problem(np.arange(4.0), 2, variance=1.0, constraints=[CannotLink(0, 1, 2)]))) is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -243,7 +245,7 @@ def test_many_samples_through_a_subsample(constraints: list) -> None:
     rng = np.random.default_rng(0)
     truth = np.repeat(np.arange(3), 5000)
     centres = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 6.0]])
-    problem = Problem(centres[truth] + rng.normal(size=(15_000, 2)), 3, constraints=constraints)
+    problem = Problem(centres[truth] + rng.normal(size=(15_000, 2)), 3, variance=1.0, constraints=constraints)
     instance = reduce(problem)
     assert instance.n_groups > module.MANY_GROUPS
     found = hard_em(instance)
@@ -259,7 +261,7 @@ def test_search_from_means() -> None:
     rng = np.random.default_rng(0)
     truth = np.repeat(np.arange(3), 20)
     data = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]])[truth] + rng.normal(size=(60, 2))
-    instance = reduce(Problem(data, 3))
+    instance = reduce(Problem(data, 3, variance=1.0))
     means = np.stack([instance.points[0][truth == k].mean(axis=0) for k in range(3)])
     for prices in (None, np.full(3, np.log(3))):
         found = LocalSearch(instance).from_means(means, prices)
@@ -270,7 +272,8 @@ def test_search_from_means() -> None:
 def test_default_restarts_fall_with_the_size() -> None:
     """Small instances get many starts, large ones few, none gets less than two."""
     counts = [
-        default_restarts(reduce(Problem(np.random.default_rng(0).normal(size=(n, 2)), 3))) for n in (50, 4000)
+        default_restarts(reduce(Problem(np.random.default_rng(0).normal(size=(n, 2)), 3, variance=1.0)))
+        for n in (50, 4000)
     ]
     assert counts[0] > counts[1] >= 2
 

@@ -21,8 +21,8 @@ def test_kmeans_gives_clusters_to_the_components_that_suit_them() -> None:
     """Priors on the means, and known labels, decide which cluster is which component."""
     y = np.array([0.0, 0.2, 0.4, 10.0, 10.2, 20.0, 20.1])
     prior = GaussianPrior(np.array([[20.0], [0.0], [10.0]]), 1.0)
-    assert kmeans(Problem(y, 3, prior=prior)).labels.tolist() == [1, 1, 1, 2, 2, 0, 0]
-    labelled = Problem(y, 3, constraints=[Label(0, 2), Label(6, 1)])
+    assert kmeans(Problem(y, 3, variance=1.0, prior=prior)).labels.tolist() == [1, 1, 1, 2, 2, 0, 0]
+    labelled = Problem(y, 3, variance=1.0, constraints=[Label(0, 2), Label(6, 1)])
     assert kmeans(labelled).labels.tolist() == [2, 2, 2, 0, 0, 1, 1]
 
 

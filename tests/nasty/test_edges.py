@@ -71,7 +71,7 @@ def test_a_box_that_no_average_reaches(name: str, offset: float) -> None:
 
     def status(edge: float) -> str:
         bounds = ([[offset], [edge]], [[offset + 3.5], [offset + 9]])
-        problem = Problem(y, 2, mean_bounds=bounds, estimators=["means"])
+        problem = Problem(y, 2, variance=1.0, mean_bounds=bounds, estimators=["means"])
         try:
             return str(by_engine(problem, name, Options()).status)
         except InfeasibleError:

@@ -83,7 +83,9 @@ def test_the_rounding_of_weights() -> None:
         n, share = int(rng.integers(2, 5000)), rng.uniform()
         bounds = [None, ([0.0, share], 1.0), (0.0, [share, 1.0])][seed % 3]
         prior = DirichletPrior(10.0 ** rng.uniform(0, 3, size=2))
-        problem = Problem(np.zeros((n, 1)) + np.arange(n)[:, None], 2, weight_bounds=bounds, prior=prior)
+        problem = Problem(
+            np.zeros((n, 1)) + np.arange(n)[:, None], 2, variance=1.0, weight_bounds=bounds, prior=prior
+        )
         m = int(rng.integers(0, n + 1))
         stated = statements.read(json.loads(json.dumps(state(problem))))
         with np.errstate(all="ignore"), localcontext() as context:

@@ -25,7 +25,7 @@ from certmix.status import Termination, Tolerances
 
 @pytest.fixture
 def problem() -> Problem:
-    return Problem([[0.0], [0.1], [4.0], [4.2]], 2)
+    return Problem([[0.0], [0.1], [4.0], [4.2]], 2, variance=1.0)
 
 
 def play(problem: Problem, *observers, bound: float = 1.0) -> Result:

@@ -26,7 +26,7 @@ def close_figures():
 
 def solved(d: int, labels: list[int] | None = None, bound: float | None = 1.0) -> tuple[Problem, Result]:
     data = np.random.default_rng(0).normal(size=(6, d)) + np.repeat([[0.0], [4.0]], 3, axis=0)
-    problem = Problem(data, 2, component_names=["low", "high"])
+    problem = Problem(data, 2, variance=1.0, component_names=["low", "high"])
     ledger = Ledger(problem, Tolerances())
     if labels is None:
         ledger.offer(np.array([0, 1, 0, 1, 0, 1]), "start")
@@ -79,7 +79,7 @@ def test_clusters_show_every_sample_once(d):
 
 def test_uncertain_samples_have_rings():
     """A sample half-way between two components is ringed, a clear one is not."""
-    problem = Problem([[0.0, 0.0], [0.1, 0.2], [1.0, 1.1], [2.0, 2.0], [2.1, 2.2]], 2)
+    problem = Problem([[0.0, 0.0], [0.1, 0.2], [1.0, 1.1], [2.0, 2.0], [2.1, 2.2]], 2, variance=1.0)
     ledger = Ledger(problem, Tolerances())
     ledger.offer(np.array([0, 0, 0, 1, 1]), "start")
     result = build_result(problem, ledger, engine="test", termination=Termination.TIME)

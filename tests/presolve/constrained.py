@@ -67,6 +67,7 @@ def random_constrained(rng: np.random.Generator, most: int = 8) -> Problem:
     return Problem(
         data,
         K,
+        variance=1.0,
         constraints=constraints,
         allow_empty=bool(n < K or rng.random() < 0.3),
         estimators=estimators,

@@ -35,7 +35,9 @@ NAMES = [f"S{i}" for i in range(1, 11)]
 
 def contradiction(*constraints: Constraint, K: int = 3, n: int = 10, **options: object) -> InfeasibleError:
     """The error for ten samples S1 … S10 (or as many as asked) with the given constraints."""
-    problem = Problem(np.arange(float(n)), K, names=NAMES[:n], constraints=constraints, **options)
+    problem = Problem(
+        np.arange(float(n)), K, names=NAMES[:n], constraints=constraints, **{"variance": 1.0, **options}
+    )
     with pytest.raises(InfeasibleError) as error:
         check_feasible(problem)
     return error.value
@@ -86,7 +88,9 @@ def test_fall_back_is_irreducible() -> None:
 def test_no_time_at_all_is_admitted() -> None:
     """Without any time the answer is still a conflict, and it does not claim to be a smallest one."""
     rows = [MinimumSize(4, k, source=f"row {k}") for k in range(3)] + [Label(0, 0), Packing([1, 2], 1, 1)]
-    problem = Problem(np.arange(10.0), 3, constraints=[*rows, CannotLink(3, 4), CannotLink(4, 5)])
+    problem = Problem(
+        np.arange(10.0), 3, variance=1.0, constraints=[*rows, CannotLink(3, 4), CannotLink(4, 5)]
+    )
     found = find_conflict(demands(problem), seconds=0.0)
     assert found.proof is not Proof.SMALLEST
     subset = problem.replace(constraints=[problem.constraints[i] for i in found.origins])
@@ -103,7 +107,7 @@ def test_no_time_at_all_is_admitted() -> None:
 def test_many_contradictions_at_once() -> None:
     """Among hundreds of contradictions one smallest is found and proved smallest."""
     twice = [Label(i, k, source=f"row {2 * i + k + 1}") for i in range(300) for k in range(2)]
-    problem = Problem(np.arange(300.0), 3, constraints=twice)
+    problem = Problem(np.arange(300.0), 3, variance=1.0, constraints=twice)
     with pytest.raises(InfeasibleError) as error:
         check_feasible(problem)
     assert len(error.value.conflict) == 2
@@ -113,7 +117,9 @@ def test_many_contradictions_at_once() -> None:
 def test_long_chain_is_proved_smallest() -> None:
     """A chain of a hundred must-links against one cannot-link needs all of them."""
     chain = [MustLink(i, i + 1, source=f"row {i + 1}") for i in range(100)]
-    problem = Problem(np.arange(150.0), 3, constraints=[*chain, CannotLink(0, 100, source="row 200")])
+    problem = Problem(
+        np.arange(150.0), 3, variance=1.0, constraints=[*chain, CannotLink(0, 100, source="row 200")]
+    )
     with pytest.raises(InfeasibleError) as error:
         check_feasible(problem)
     assert len(error.value.conflict) == 101
@@ -125,7 +131,7 @@ def test_shortest_chain_is_taken() -> None:
     """Of two chains between the same samples the shorter one is blamed; large must-links count once."""
     long_way = [MustLink(0, 1), MustLink(1, 2), MustLink(2, 3)]
     short_way = [MustLink(0, 7), MustLink(7, 8, 3)]
-    problem = Problem(np.arange(10.0), 3, constraints=[*long_way, *short_way, CannotLink(0, 3)])
+    problem = Problem(np.arange(10.0), 3, variance=1.0, constraints=[*long_way, *short_way, CannotLink(0, 3)])
     assert min(map(len, chain_conflicts(demands(problem), 5.0))) == 3
     with pytest.raises(InfeasibleError) as error:
         check_feasible(problem)
@@ -146,7 +152,7 @@ def test_sizes_are_exact() -> None:
             limits.append(
                 kind(int(rng.integers(0, n + 2)), None if rng.random() < 0.3 else int(rng.integers(K)))
             )
-        problem = Problem(np.arange(float(n)), K, constraints=limits)
+        problem = Problem(np.arange(float(n)), K, variance=1.0, constraints=limits)
         fits = fitting(problem)
         candidates = size_conflicts(demands(problem))
         assert fits == (not candidates)
@@ -350,7 +356,7 @@ def test_only_the_conditions_of_the_problem() -> None:
 
 def test_conditions_that_take_part_are_found() -> None:
     """Non-emptiness is blamed only where it is needed."""
-    needed = Problem(np.arange(4.0), 3, constraints=[MustLink(0, 1, 2)])
+    needed = Problem(np.arange(4.0), 3, variance=1.0, constraints=[MustLink(0, 1, 2)])
     assert find_conflict(demands(needed.replace(constraints=[MustLink(0, 1, 2)]))).conditions == {NONEMPTY}
-    idle = Problem(np.arange(4.0), 2, constraints=[Label(0, 0), Label(0, 1)])
+    idle = Problem(np.arange(4.0), 2, variance=1.0, constraints=[Label(0, 0), Label(0, 1)])
     assert find_conflict(demands(idle)).conditions == frozenset()

@@ -68,7 +68,7 @@ def test_the_milp_alone_is_right() -> None:
 def test_nothing_asked_costs_nothing() -> None:
     """A million samples without constraints are feasible at once, and with a few constraints nearly so."""
     data = np.random.default_rng(0).normal(size=(1_000_000, 1))
-    plain = Problem(data, 4)
+    plain = Problem(data, 4, variance=1.0)
     check_feasible(plain)
     labels = find_feasible(plain)
     assert labels is not None
@@ -94,7 +94,7 @@ def test_thousands_of_links() -> None:
         i, j = (int(x) for x in rng.integers(0, n, 2))
         if i != j:
             constraints.append(MustLink(i, j) if planted[i] == planted[j] else CannotLink(i, j))
-    problem = Problem(rng.normal(size=(n, 2)), K, constraints=constraints)
+    problem = Problem(rng.normal(size=(n, 2)), K, variance=1.0, constraints=constraints)
     labels = find_feasible(problem)
     assert labels is not None
     assert is_feasible(problem, labels)
@@ -110,9 +110,10 @@ def test_counting_that_only_arithmetic_sees() -> None:
     pairs = [MustLink(2 * i, 2 * i + 1) for i in range(6)]
     odd = [MinimumSize(5, 0), MaximumSize(5, 0)]
     y = np.arange(12.0)
-    assert find_feasible(Problem(y, 2, constraints=[*pairs, *odd])) is None
+    assert find_feasible(Problem(y, 2, variance=1.0, constraints=[*pairs, *odd])) is None
     assert (
-        find_feasible(Problem(y, 2, constraints=[*pairs, MinimumSize(6, 0), MaximumSize(6, 0)])) is not None
+        find_feasible(Problem(y, 2, variance=1.0, constraints=[*pairs, MinimumSize(6, 0), MaximumSize(6, 0)]))
+        is not None
     )
 
 
@@ -121,8 +122,8 @@ def test_colouring() -> None:
     rim = [CannotLink(i, (i + 1) % 5) for i in range(5)]
     spokes = [CannotLink(i, 5) for i in range(5)]
     y = np.arange(9.0)
-    assert find_feasible(Problem(y, 3, constraints=[*rim, *spokes])) is None
-    labels = find_feasible(Problem(y, 4, constraints=[*rim, *spokes]))
+    assert find_feasible(Problem(y, 3, variance=1.0, constraints=[*rim, *spokes])) is None
+    labels = find_feasible(Problem(y, 4, variance=1.0, constraints=[*rim, *spokes]))
     assert labels is not None
 
 
@@ -135,7 +136,7 @@ def test_exact_counts_over_many_alike_samples() -> None:
         Covering(range(0, 900), 2, 100),
         Packing(range(0, 300), 2, 10),
     ]
-    problem = Problem(y, 3, constraints=sets)
+    problem = Problem(y, 3, variance=1.0, constraints=sets)
     labels = find_feasible(problem)
     assert labels is not None
     assert is_feasible(problem, labels)
@@ -146,11 +147,11 @@ def test_exact_counts_over_many_alike_samples() -> None:
 def test_tied_means_in_boxes() -> None:
     """Cluster means that must lie in boxes: feasible where the data can be split so, infeasible where not."""
     y = np.array([0.0, 1.0, 2.0, 9.0, 10.0, 11.0])
-    good = Problem(y, 2, estimators="means", mean_bounds=([4.9, 4.0], [5.6, 6.0]))
+    good = Problem(y, 2, variance=1.0, estimators="means", mean_bounds=([4.9, 4.0], [5.6, 6.0]))
     labels = find_feasible(good)
     assert labels is not None
     assert acceptable(good, labels)
-    bad = Problem(y, 2, estimators="means", mean_bounds=([6.0, 6.0], [11.0, 11.0]))
+    bad = Problem(y, 2, variance=1.0, estimators="means", mean_bounds=([6.0, 6.0], [11.0, 11.0]))
     assert find_feasible(bad) is None
     with pytest.raises(InfeasibleError, match="mean_bounds"):
         check_feasible(bad)
@@ -159,7 +160,9 @@ def test_tied_means_in_boxes() -> None:
 def test_tied_weights() -> None:
     """pi_k = n_k/n with fixed weights sets the sizes."""
     y = np.arange(8.0)
-    problem = Problem(y, 2, estimators="weights", weights=[0.25, 0.75], constraints=[MustLink(0, 1, 2)])
+    problem = Problem(
+        y, 2, variance=1.0, estimators="weights", weights=[0.25, 0.75], constraints=[MustLink(0, 1, 2)]
+    )
     labels = find_feasible(problem)
     assert labels is not None
     assert np.bincount(labels).tolist() == [2, 6]
@@ -170,7 +173,7 @@ def test_tied_weights() -> None:
 def test_boxes_too_large_for_the_milp_are_left_open() -> None:
     """A mean box over very many samples is not decided, and nothing is claimed."""
     y = np.random.default_rng(0).normal(size=(40_000, 1))
-    problem = Problem(y, 2, estimators="means", mean_bounds=([2.0, -9.0], 9.0))
+    problem = Problem(y, 2, variance=1.0, estimators="means", mean_bounds=([2.0, -9.0], 9.0))
     assert place(demands(problem)).verdict is Verdict.UNKNOWN
     check_feasible(problem)
 
@@ -179,7 +182,9 @@ def test_integer_program_says_nothing_on_standard_output(capfd: pytest.CaptureFi
     """The solver keeps quiet even where it works hard: standard output belongs to results."""
     rng = np.random.default_rng(8)
     pairs = {tuple(sorted(map(int, rng.choice(60, 2, replace=False)))) for _ in range(140)}
-    problem = Problem(np.arange(60.0), 3, constraints=[CannotLink(*pair) for pair in sorted(pairs)])
+    problem = Problem(
+        np.arange(60.0), 3, variance=1.0, constraints=[CannotLink(*pair) for pair in sorted(pairs)]
+    )
     find_feasible(problem)
     assert capfd.readouterr().out == ""
 
@@ -205,7 +210,7 @@ def test_implications_need_search() -> None:
     """If a sample's every component drags another into a full one, there is no solution."""
     y = np.arange(4.0)
     rules = [Implication(0, 1, k) for k in range(2)] + [Implication(2, 3, k) for k in range(2)]
-    assert find_feasible(Problem(y, 2, constraints=[*rules, CannotLink(0, 2)])) is not None
-    assert find_feasible(Problem(y, 2, constraints=[*rules, CannotLink(0, 1)])) is None
+    assert find_feasible(Problem(y, 2, variance=1.0, constraints=[*rules, CannotLink(0, 2)])) is not None
+    assert find_feasible(Problem(y, 2, variance=1.0, constraints=[*rules, CannotLink(0, 1)])) is None
     sizes = [MinimumSize(1), MaximumSize(3, 0), MinimumSize(3, 0)]
-    assert find_feasible(Problem(y, 2, constraints=[*rules, *sizes])) is None
+    assert find_feasible(Problem(y, 2, variance=1.0, constraints=[*rules, *sizes])) is None

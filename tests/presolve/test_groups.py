@@ -21,7 +21,7 @@ from certmix.problem.constraints import Constraint
 
 
 def grouped(n: int, K: int, *constraints: Constraint):
-    return group_samples(Problem(np.arange(float(n)), K, constraints=constraints))
+    return group_samples(Problem(np.arange(float(n)), K, variance=1.0, constraints=constraints))
 
 
 def test_every_feasible_labelling_survives() -> None:

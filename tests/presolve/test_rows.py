@@ -46,7 +46,7 @@ def test_rows_hold_exactly_where_the_constraints_do() -> None:
 def test_rows_by_hand() -> None:
     """A conflict for each component, an implication and a count: coefficients and sides."""
     rules = [CannotLink(0, 1), Implication(1, 2, 0), Packing([0, 2], 1, 1)]
-    rows = side_rows(reduce(Problem(np.arange(3.0), 2, constraints=rules)))
+    rows = side_rows(reduce(Problem(np.arange(3.0), 2, variance=1.0, constraints=rules)))
     assert rows.matrix.toarray().tolist() == [
         [1, 0, 1, 0, 0, 0],
         [0, 1, 0, 1, 0, 0],
@@ -60,14 +60,14 @@ def test_rows_by_hand() -> None:
 def test_rows_of_members_leave_out_what_reaches_beyond_them() -> None:
     """Of two conflicts and a count, only the conflict between members 1 and 3 is about members alone."""
     rules = [CannotLink(0, 1), CannotLink(1, 3), Partitioning([2, 3], 0, 1)]
-    rows = side_rows(reduce(Problem(np.arange(4.0), 2, constraints=rules)), np.array([3, 1]))
+    rows = side_rows(reduce(Problem(np.arange(4.0), 2, variance=1.0, constraints=rules)), np.array([3, 1]))
     assert rows.matrix.toarray().tolist() == [[1, 0, 1, 0], [0, 1, 0, 1]]
 
 
 def test_what_cannot_be_is_left_out() -> None:
     """A known label closes components: a conflict there cannot bind any more, a count keeps what is open."""
     rules = [Label(0, 0), CannotLink(1, 2), Packing([0, 1, 2], 1, 1)]
-    instance = reduce(Problem(np.arange(3.0), 2, constraints=rules))
+    instance = reduce(Problem(np.arange(3.0), 2, variance=1.0, constraints=rules))
     rows = side_rows(instance).binding(instance.allowed)
     assert rows.matrix.toarray()[-1].tolist() == [0, 0, 0, 1, 0, 1]
     closed = instance.allowed.copy()

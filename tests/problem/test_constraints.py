@@ -35,7 +35,7 @@ NAMES = ["A", "B", "C", "D", "E", "F"]
 
 
 def problem(*constraints: Constraint, **options: Any) -> Problem:
-    return Problem(DATA, 3, names=NAMES, constraints=constraints, **options)
+    return Problem(DATA, 3, names=NAMES, constraints=constraints, **{"variance": 1.0, **options})
 
 
 # -- columns -----------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ def test_component_names_from_a_column(values: list[Any], K: int, expected: tupl
     """Positions need no names; anything else names the components, and labels then find them."""
     assert component_names_from(values, K) == expected
     data = np.arange(float(max(len(values), K)))
-    labelled = Problem(data, K, component_names=expected, constraints=labels_from(values))
+    labelled = Problem(data, K, variance=1.0, component_names=expected, constraints=labels_from(values))
     assert len(labelled.rules.labels) == len([v for v in values if v is not None])
 
 
@@ -148,12 +148,12 @@ def test_constraints_that_do_not_fit_the_problem(item: Any, words: list[str]) ->
 
 def test_constraints_given_in_other_ways() -> None:
     """One constraint alone, a generator, or nothing will do; text will not."""
-    assert Problem(DATA, 2, constraints=MinimumSize(1)).constraints == (MinimumSize(1),)
-    assert len(Problem(DATA, 2, constraints=(Label(i, 0) for i in range(3))).constraints) == 3
-    assert Problem(DATA, 2, constraints=None).constraints == ()
+    assert Problem(DATA, 2, variance=1.0, constraints=MinimumSize(1)).constraints == (MinimumSize(1),)
+    assert len(Problem(DATA, 2, variance=1.0, constraints=(Label(i, 0) for i in range(3))).constraints) == 3
+    assert Problem(DATA, 2, variance=1.0, constraints=None).constraints == ()
     for bad in ("must-link", 3):
         with pytest.raises(InputError, match="list of constraints"):
-            Problem(DATA, 2, constraints=bad)  # type: ignore[arg-type]
+            Problem(DATA, 2, variance=1.0, constraints=bad)  # type: ignore[arg-type]
 
 
 # -- words -------------------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def test_constraints_in_words(item: Constraint, words: str) -> None:
 
 def test_long_lists_are_cut() -> None:
     """A long list of samples ends in how many more there are."""
-    many = Problem(np.arange(9.0), 2, constraints=[MustLink(*range(9))])
+    many = Problem(np.arange(9.0), 2, variance=1.0, constraints=[MustLink(*range(9))])
     expected = "sample 0, sample 1, sample 2, sample 3, sample 4 and 4 more must be together"
     assert describe(many, many.constraints[0]) == expected
 
@@ -232,8 +232,10 @@ EVERY_KIND = [
 
 def test_satisfaction_of_every_labelling() -> None:
     """For all 729 labellings, the table agrees with the definitions, and is_feasible with the table."""
-    asked = Problem(DATA, 3, constraints=EVERY_KIND, allow_empty=True)
-    alone = {item: Problem(DATA, 3, constraints=[item], allow_empty=True) for item in EVERY_KIND}
+    asked = Problem(DATA, 3, variance=1.0, constraints=EVERY_KIND, allow_empty=True)
+    alone = {
+        item: Problem(DATA, 3, variance=1.0, constraints=[item], allow_empty=True) for item in EVERY_KIND
+    }
     for z in itertools.product(range(3), repeat=6):
         labels = np.array(z)
         truth = [holds(item, z) for item in EVERY_KIND]
@@ -246,5 +248,5 @@ def test_satisfaction_of_every_labelling() -> None:
 def test_empty_components_are_not_feasible_by_default() -> None:
     """Without allow_empty every component needs a sample."""
     labels = np.array([0, 0, 0, 1, 1, 1])
-    assert not is_feasible(Problem(DATA, 3), labels)
-    assert is_feasible(Problem(DATA, 3, allow_empty=True), labels)
+    assert not is_feasible(Problem(DATA, 3, variance=1.0), labels)
+    assert is_feasible(Problem(DATA, 3, variance=1.0, allow_empty=True), labels)

@@ -213,7 +213,7 @@ def test_value_is_the_log_density_of_the_model() -> None:
 
 def test_flat_case_by_hand() -> None:
     """Two clusters {0, 2} and {10}: SSE/2 = 1 and the entropy -2 log(2/3) - log(1/3)."""
-    point = Problem([0.0, 2.0, 10.0], 2).objective.best(np.array([0, 0, 1]))
+    point = Problem([0.0, 2.0, 10.0], 2, variance=1.0).objective.best(np.array([0, 0, 1]))
     np.testing.assert_allclose(point.means, [[1.0], [10.0]])
     np.testing.assert_allclose(point.weights, [2 / 3, 1 / 3])
     assert point.value == pytest.approx(1.0 - 2 * np.log(2 / 3) - np.log(1 / 3))
@@ -329,7 +329,7 @@ def test_replace_keeps_whole_number_names_and_columns() -> None:
     from certmix.problem import MustLink
 
     frame = pd.DataFrame({"x": [1.0, 2.0, 3.0]}, index=[2, 1, 0])
-    problem = Problem(frame, 2, constraints=[MustLink(2, 1)])
+    problem = Problem(frame, 2, variance=1.0, constraints=[MustLink(2, 1)])
     again = problem.replace(variance=2.0)
     assert again.rules.together == problem.rules.together
     assert again.samples.columns == ("x",)
@@ -360,7 +360,7 @@ def test_a_single_component_keeps_its_log_determinant() -> None:
 )
 def test_labels_that_are_none(labels: list[Any], words: str) -> None:
     """Labels of the wrong shape, type or range are refused with the sample's name."""
-    problem = Problem([1.0, 2.0, 3.0], 2, names=["o", "p", "q"])
+    problem = Problem([1.0, 2.0, 3.0], 2, variance=1.0, names=["o", "p", "q"])
     with pytest.raises(InputError, match=words):
         problem.objective.best(np.array(labels))
 
@@ -368,11 +368,11 @@ def test_labels_that_are_none(labels: list[Any], words: str) -> None:
 def test_estimator_constraints_that_labels_break() -> None:
     """Tied means outside their box, or sizes unlike the fixed weights, are infeasible for these labels."""
     y = [0.0, 1.0, 10.0, 11.0]
-    tied = Problem(y, 2, estimators="means", mean_bounds=([0, 5], [5, 12]))
+    tied = Problem(y, 2, variance=1.0, estimators="means", mean_bounds=([0, 5], [5, 12]))
     assert tied.objective.best(np.array([0, 0, 1, 1])).means.ravel().tolist() == [0.5, 10.5]
     with pytest.raises(InfeasibleError, match="component 0"):
         tied.objective.best(np.array([1, 1, 0, 0]))
-    sized = Problem(y, 2, estimators="weights", weights=[0.25, 0.75])
+    sized = Problem(y, 2, variance=1.0, estimators="weights", weights=[0.25, 0.75])
     assert np.isfinite(sized.objective.best(np.array([0, 1, 1, 1])).value)
     with pytest.raises(InfeasibleError, match="fixed weights"):
         sized.objective.best(np.array([0, 0, 1, 1]))

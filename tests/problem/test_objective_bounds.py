@@ -48,7 +48,7 @@ def test_a_tied_mean_stays_in_its_box() -> None:
 
     def best(top: float) -> np.ndarray:
         bounds = ([[-1.0], [-np.inf]], [[top], [np.inf]])
-        problem = Problem(y, 2, mean_bounds=bounds, estimators=["means"])
+        problem = Problem(y, 2, variance=1.0, mean_bounds=bounds, estimators=["means"])
         return np.asarray(problem.objective.best(labels).means)
 
     assert best(edge)[0, 0] <= edge
@@ -89,11 +89,16 @@ def test_bounds_that_no_weights_can_keep() -> None:
     """Ten times the double 0.1 is more than one, three times the double 1/3 is less; fixed weights are the way."""
     y = np.arange(10.0)
     with pytest.raises(InputError, match=r"lower bounds.*1 \+ 5.6e-17.*give them as weights"):
-        Problem(y, 10, weight_bounds=(0.1, 1.0))
+        Problem(y, 10, variance=1.0, weight_bounds=(0.1, 1.0))
     with pytest.raises(InputError, match=r"upper bounds.*1 - 5.6e-17"):
-        Problem(y, 3, weight_bounds=(0.0, 1 / 3))
-    assert Problem(y, 10, weights=[0.1] * 10, weight_bounds=(0.1, 0.1)).fixed_weights is not None
-    assert Problem(y, 10, weight_bounds=(0.1, 0.1), estimators=["weights"]).size_upper.tolist() == [1] * 10
+        Problem(y, 3, variance=1.0, weight_bounds=(0.0, 1 / 3))
+    assert (
+        Problem(y, 10, variance=1.0, weights=[0.1] * 10, weight_bounds=(0.1, 0.1)).fixed_weights is not None
+    )
+    assert (
+        Problem(y, 10, variance=1.0, weight_bounds=(0.1, 0.1), estimators=["weights"]).size_upper.tolist()
+        == [1] * 10
+    )
 
 
 def test_sizes_that_shares_leave() -> None:
@@ -102,7 +107,7 @@ def test_sizes_that_shares_leave() -> None:
 
     def sizes(low: float, high: float) -> tuple[int, int]:
         bounds = ([0.0, low], [1.0, high])
-        found = Problem(y, 2, weight_bounds=bounds, estimators=["weights"], allow_empty=True)
+        found = Problem(y, 2, variance=1.0, weight_bounds=bounds, estimators=["weights"], allow_empty=True)
         return int(found.size_lower[1]), int(found.size_upper[1])
 
     assert sizes(0.3, 0.7) == (3, 7)
@@ -112,4 +117,4 @@ def test_sizes_that_shares_leave() -> None:
     uniform = Problem(y[:9], 3, weights="uniform", estimators=["weights"])
     assert uniform.size_lower.tolist() == uniform.size_upper.tolist() == [3, 3, 3]
     with pytest.raises(InfeasibleError, match="would need"):
-        Problem(y[:9], 2, weights=[1 / 3 + 1e-12, 2 / 3 - 1e-12], estimators=["weights"])
+        Problem(y[:9], 2, variance=1.0, weights=[1 / 3 + 1e-12, 2 / 3 - 1e-12], estimators=["weights"])

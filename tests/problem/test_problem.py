@@ -135,17 +135,23 @@ def test_fixed_weights_that_no_sizes_match() -> None:
     with pytest.raises(
         InfeasibleError, match=r"component 1 would need 3\.6 of 6 samples|component 0 would need"
     ):
-        Problem(DATA, 2, weights=[0.4, 0.6], estimators="weights")
+        Problem(DATA, 2, variance=1.0, weights=[0.4, 0.6], estimators="weights")
 
 
 def test_good_problems_are_accepted() -> None:
     """The same options, written right, are taken: the checks above are not mere refusals."""
     Problem(DATA, 2, variance=[1, 2], weights=[0.2, 0.8], mean_bounds=(None, [5, 5]), prior="jeffreys")
     Problem(DATA, 2, covariance=[np.eye(2), 2 * np.eye(2)], weight_bounds=(0.1, [0.5, 0.9]))
-    Problem(DATA, 2, prior=[GaussianPrior(covariance=np.eye(2)), DirichletPrior([1, 2])], estimators="means")
-    Problem(DATA, 2, weights=[0.5, 0.5], estimators=["weights", "means"])
+    Problem(
+        DATA,
+        2,
+        variance=1.0,
+        prior=[GaussianPrior(covariance=np.eye(2)), DirichletPrior([1, 2])],
+        estimators="means",
+    )
+    Problem(DATA, 2, variance=1.0, weights=[0.5, 0.5], estimators=["weights", "means"])
     Problem(DATA[:, 0], 3, precision=2.0, mean_bounds=([-3, -2, -1], 9))
-    Problem(DATA, 9, allow_empty=True)
+    Problem(DATA, 9, variance=1.0, allow_empty=True)
 
 
 # -- precision from classes --------------------------------------------------------------------------------
@@ -187,3 +193,26 @@ def test_classes_that_give_no_precision(classes: list[Any], rule: Any, words: li
         estimate_precision(DATA, classes, rule)
     for word in words:
         assert word in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "unknown"),
+    [
+        ({}, True),
+        ({"weights": [0.3, 0.7]}, True),
+        ({"weights": "uniform", "prior": GaussianPrior(0.0, 1.0)}, True),
+        ({"weights": "uniform", "variance_range": (0.5, None)}, True),
+        ({"weights": "uniform"}, False),
+        ({"weights": [0.5, 0.5]}, False),
+        ({"variance": 1.0}, False),
+        ({"precision": np.eye(2)}, False),
+    ],
+)
+def test_the_variance_is_unknown_unless_it_is_given_or_does_not_matter(
+    options: dict[str, Any], unknown: bool
+) -> None:
+    """Without a covariance it is found with the clustering; of uniform weights the clustering does not depend on it."""
+    problem = Problem(DATA, 2, **options)
+    assert problem.covariance.unknown is unknown
+    told = any("no covariance was given" in note for note in problem.notes)
+    assert told is not bool({"variance", "precision"} & options.keys())

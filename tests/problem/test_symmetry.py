@@ -94,7 +94,7 @@ TELLING = {
 @pytest.mark.parametrize(("options", "expected"), TELLING.values(), ids=TELLING.keys())
 def test_what_tells_components_apart(options: dict, expected: list[int]) -> None:
     """The classes are as expected, and brute force over all 243 labellings agrees with every pair."""
-    problem = Problem(Y, 3, **options)
+    problem = Problem(Y, 3, **{"variance": 1.0, **options})
     classes = interchangeable(problem)
     assert classes.tolist() == expected
     everything = [np.array(z) for z in itertools.product(range(3), repeat=5)]

@@ -22,7 +22,7 @@ def overlapping(n: int = 40, d: int = 2, K: int = 3, seed: int = 0, spread: floa
     """Clusters that overlap, so that a proof takes work."""
     rng = np.random.default_rng(seed)
     centres = rng.normal(scale=spread, size=(K, d))
-    return Problem(centres[rng.integers(K, size=n)] + rng.normal(size=(n, d)), K)
+    return Problem(centres[rng.integers(K, size=n)] + rng.normal(size=(n, d)), K, variance=1.0)
 
 
 def assert_no_more_than_proved(result: Result, optimum: float) -> None:

@@ -25,7 +25,7 @@ def blobs(n: int, d: int, K: int) -> tuple[Problem, np.ndarray]:
     rng = np.random.default_rng(n)
     labels = rng.integers(K, size=n)
     labels[:K] = np.arange(K)
-    return Problem(rng.normal(size=(n, d)) + 1.5 * rng.normal(size=(K, d))[labels], K), labels
+    return Problem(rng.normal(size=(n, d)) + 1.5 * rng.normal(size=(K, d))[labels], K, variance=1.0), labels
 
 
 def children(bound: IntervalBound | SemidefiniteBound, cutoff: float, generations: int) -> Nodes:

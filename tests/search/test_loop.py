@@ -86,7 +86,7 @@ class KnownTree:
 
 
 def small_problem(seed: int = 0, n: int = 6, K: int = 2) -> Problem:
-    return Problem(np.random.default_rng(seed).normal(size=(n, 2)) * 2.0, K)
+    return Problem(np.random.default_rng(seed).normal(size=(n, 2)) * 2.0, K, variance=1.0)
 
 
 def start(problem: Problem, **options: object) -> tuple[Ledger, Options]:
@@ -224,7 +224,7 @@ def test_an_interruption_loses_no_node() -> None:
 
 def test_infeasible_when_everything_is_explored_and_nothing_found() -> None:
     """A tree without a feasible leaf ends exhausted, without an incumbent and with an infinite bound."""
-    problem = Problem(np.arange(3.0)[:, None], 3)
+    problem = Problem(np.arange(3.0)[:, None], 3, variance=1.0)
     tree = KnownTree(problem)
     tree.truth[:] = math.inf
     tree.offers = False

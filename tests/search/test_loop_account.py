@@ -17,7 +17,7 @@ from certmix.search.loop import Search
 from certmix.search.nodes import Nodes
 from certmix.status import Termination
 
-PROBLEM = Problem(np.array([0.0, 0.1, 3.0, 3.2])[:, None], 2)
+PROBLEM = Problem(np.array([0.0, 0.1, 3.0, 3.2])[:, None], 2, variance=1.0)
 BEST = np.array([0, 0, 1, 1])
 
 

@@ -30,7 +30,7 @@ def certificate(problem: Problem) -> Certificate:
 @pytest.fixture(scope="module")
 def parts() -> list[Certificate]:
     """One, two and three components for two clusters."""
-    return [certificate(Problem(DATA, k)) for k in (1, 2, 3)]
+    return [certificate(Problem(DATA, k, variance=1.0)) for k in (1, 2, 3)]
 
 
 def verdict(given: Certificate, data: np.ndarray = DATA) -> Verdict:
@@ -74,7 +74,7 @@ def test_a_tie_is_no_lead(parts: list[Certificate]) -> None:
 
 def test_an_infeasible_problem_is_worse_than_any_and_never_the_best(parts: list[Certificate]) -> None:
     rules = [Label(0, 0), Label(1, 0), CannotLink(0, 1)]
-    none = certmix.solve(Problem(DATA, 2, constraints=rules), certificate=True).certificate
+    none = certmix.solve(Problem(DATA, 2, variance=1.0, constraints=rules), certificate=True).certificate
     assert none is not None
     assert verdict(compare([parts[1], none], best=0)).verified
     assert not verdict(compare([parts[1], none], best=1)).verified

@@ -26,7 +26,9 @@ def verdict(problem: Problem, *args: Any) -> Verdict:
 def apart(count: int, K: int, n: int = 8) -> Problem:
     """The first ``count`` samples pairwise apart."""
     data = np.random.default_rng(0).normal(size=(n, 2))
-    return Problem(data, K, constraints=[CannotLink(i, j) for j in range(count) for i in range(j)])
+    return Problem(
+        data, K, variance=1.0, constraints=[CannotLink(i, j) for j in range(count) for i in range(j)]
+    )
 
 
 PIGEONS: Tree = [(0, IN, 0, 0), (1, IN, 1, 1)]  # four samples for three exchangeable components
@@ -55,10 +57,12 @@ def test_pigeons_whatever_their_holes_are_called() -> None:
 def test_sizes_that_do_not_add_up_by_enumeration() -> None:
     """Three groups of three samples do not fit into two components of at most five."""
     links = [MustLink(i, i + 1) for i in (0, 1, 3, 4, 6, 7)]
-    problem = Problem(np.arange(10.0), 2, constraints=[*links, MaximumSize(5)])
+    problem = Problem(np.arange(10.0), 2, variance=1.0, constraints=[*links, MaximumSize(5)])
     assert not verdict(problem).verified
     assert verdict(problem, [], [(0, "enumerate")]).verified
-    assert not verdict(Problem(np.arange(10.0), 2, constraints=links), [], [(0, "enumerate")]).verified
+    assert not verdict(
+        Problem(np.arange(10.0), 2, variance=1.0, constraints=links), [], [(0, "enumerate")]
+    ).verified
 
 
 def test_an_infinite_objective_is_not_infeasible() -> None:
@@ -66,6 +70,7 @@ def test_an_infinite_objective_is_not_infeasible() -> None:
     problem = Problem(
         np.arange(4.0),
         2,
+        variance=1.0,
         estimators=["weights"],
         prior=[certmix.DirichletPrior(2.0)],
         allow_empty=True,
@@ -82,7 +87,12 @@ def test_no_number_decides_about_feasibility(kind: str) -> None:
     Weights are tied to shares, and a Dirichlet prior gives the empty component's weight of zero a power.
     """
     problem = Problem(
-        np.zeros((1, 1)), 2, estimators=["weights"], prior=[certmix.DirichletPrior(2.0)], allow_empty=True
+        np.zeros((1, 1)),
+        2,
+        variance=1.0,
+        estimators=["weights"],
+        prior=[certmix.DirichletPrior(2.0)],
+        allow_empty=True,
     )
     assert is_feasible(problem, np.array([0]))
     document, arrays = claim(problem)
@@ -171,8 +181,12 @@ def test_no_certificate_of_a_bound_becomes_one_of_infeasibility() -> None:
     rng = np.random.default_rng(3)
     data = np.concatenate([rng.normal(size=(12, 2)), rng.normal(size=(12, 2)) + 4])
     rules = [CannotLink(0, 13), CannotLink(1, 2), Packing([3, 4, 5], 0, 2)]
-    cases = [Problem(data, 2, constraints=rules), Problem(data[:, :1], 3), Problem(data[8:16], 2)]
-    cases.append(Problem(rng.normal(size=(9, 7)), 2))
+    cases = [
+        Problem(data, 2, variance=1.0, constraints=rules),
+        Problem(data[:, :1], 3, variance=1.0),
+        Problem(data[8:16], 2, variance=1.0),
+    ]
+    cases.append(Problem(rng.normal(size=(9, 7)), 2, variance=1.0))
     for problem in cases:
         certificate = certmix.solve(problem, certificate=True).certificate
         assert certificate is not None

@@ -58,20 +58,20 @@ def clusters(n: int, d: int, k: int, seed: int, scale: float = 4.0) -> np.ndarra
 def case(name: str) -> Case:
     """A certificate of every kind of proof, with what it is about."""
     if name == "dynamic":
-        problem = Problem(clusters(30, 1, 3, 0), 3)
+        problem = Problem(clusters(30, 1, 3, 0), 3, variance=1.0)
     elif name == "enumerate":
         rules = [CannotLink(0, 1), Label(2, 0), Packing([3, 4, 5], 1, 2)]
-        problem = Problem(clusters(9, 2, 3, 1), 3, constraints=rules)
+        problem = Problem(clusters(9, 2, 3, 1), 3, variance=1.0, constraints=rules)
     elif name in ("pricing", "boxes"):
-        problem = Problem(clusters(24, 2, 2, 2), 2)
+        problem = Problem(clusters(24, 2, 2, 2), 2, variance=1.0)
     elif name == "pairs":
         rules = [CannotLink(0, 1), CannotLink(2, 3), MustLink(4, 5), MinimumSize(4)]
-        problem = Problem(clusters(24, 2, 2, 3), 2, constraints=rules)
+        problem = Problem(clusters(24, 2, 2, 3), 2, variance=1.0, constraints=rules)
     elif name == "sdp":
-        problem = Problem(clusters(14, 7, 2, 5, 2.0), 2)
+        problem = Problem(clusters(14, 7, 2, 5, 2.0), 2, variance=1.0)
     else:
         rules = [CannotLink(0, 1), CannotLink(1, 2), Label(3, 0)]
-        problem = Problem(clusters(10, 2, 3, 4, 2.0), 3, constraints=rules)
+        problem = Problem(clusters(10, 2, 3, 4, 2.0), 3, variance=1.0, constraints=rules)
     with pytest.MonkeyPatch.context() as patch:
         if name == "sdp":  # not so small that it would be enumerated
             patch.setattr("certmix.certificate.prove.MOST", 0)
@@ -201,7 +201,7 @@ def statement_changes(statement: dict[str, Any]) -> dict[str, Any]:
     return other
 
 
-ENTRIES = sorted(certmix.certificate.statement.state(Problem(np.arange(3.0), 2)))
+ENTRIES = sorted(certmix.certificate.statement.state(Problem(np.arange(3.0), 2, variance=1.0)))
 
 
 @pytest.mark.parametrize("name", CASES)

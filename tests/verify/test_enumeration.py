@@ -72,7 +72,7 @@ def test_dynamic_programming_agrees_with_the_engine(seed: int) -> None:
 def test_a_thousand_samples_in_one_dimension() -> None:
     """The bound is within a millionth of a millionth or so of the optimum, rounding included."""
     rng = np.random.default_rng(0)
-    problem = Problem(rng.normal(size=1000) + 4 * rng.integers(3, size=1000), 3)
+    problem = Problem(rng.normal(size=1000) + 4 * rng.integers(3, size=1000), 3, variance=1.0)
     root = rooted(problem)
     domain = Domain.of(root)
     domain.propagate(root)
@@ -86,7 +86,7 @@ def test_a_thousand_samples_in_one_dimension() -> None:
 )
 def test_intervals_are_not_used_where_they_do_not_hold(constraint: object) -> None:
     """With a constraint that ties samples together or to a component, the shortest path is refused."""
-    root = rooted(Problem(np.arange(6.0), 2, constraints=[constraint]))
+    root = rooted(Problem(np.arange(6.0), 2, variance=1.0, constraints=[constraint]))
     domain = Domain.of(root)
     domain.propagate(root)
     with pytest.raises(Rejected, match="does not apply"):
@@ -96,7 +96,7 @@ def test_intervals_are_not_used_where_they_do_not_hold(constraint: object) -> No
 def test_size_limits_are_no_obstacle_to_intervals() -> None:
     """Sizes survive the exchange of samples, so limits on them are honoured."""
     y = np.array([0.0, 0.1, 0.2, 5.0, 5.1, 9.0])
-    problem = Problem(y, 2, constraints=[MinimumSize(3)])
+    problem = Problem(y, 2, variance=1.0, constraints=[MinimumSize(3)])
     root = rooted(problem)
     domain = Domain.of(root)
     domain.propagate(root)
@@ -106,7 +106,7 @@ def test_size_limits_are_no_obstacle_to_intervals() -> None:
 
 def test_too_many_clusterings_are_not_enumerated() -> None:
     """A step may not ask the checker for hours of work."""
-    root = rooted(Problem(np.arange(30.0), 2))
+    root = rooted(Problem(np.arange(30.0), 2, variance=1.0))
     domain = Domain.of(root)
     assert count(domain) > MOST
     with pytest.raises(Rejected, match="at most"):

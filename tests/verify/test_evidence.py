@@ -30,7 +30,7 @@ MEGABYTE = 2**20
 
 @pytest.fixture(scope="module")
 def good() -> Certificate:
-    certificate = certmix.solve(Problem(DATA, 2), certificate=True).certificate
+    certificate = certmix.solve(Problem(DATA, 2, variance=1.0), certificate=True).certificate
     assert certificate is not None
     return certificate
 
@@ -116,7 +116,7 @@ def test_components_times_samples(good: Certificate) -> None:
 
 def test_dynamic_programming_over_very_many_kinds_of_components() -> None:
     """The states of a shortest path are counted before they are listed."""
-    problem = Problem(DATA, 20, weights=np.arange(1, 21) / 210, allow_empty=True)
+    problem = Problem(DATA, 20, variance=1.0, weights=np.arange(1, 21) / 210, allow_empty=True)
     root = certmix.verify.root.Root(
         certmix.verify.statement.read(certmix.certificate.statement.state(problem)), DATA
     )

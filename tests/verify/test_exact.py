@@ -20,15 +20,19 @@ DATA = np.concatenate([RNG.normal(size=(4, 2)), RNG.normal([2.5, 2.0], size=(4, 
 SKEW = np.array([[2.0, 1.4], [1.4, 1.5]])
 BOX = (np.array([[-0.2, 0.4], [0.9, -np.inf]]), np.array([[0.1, np.inf], [np.inf, 1.2]]))
 CASES: dict[str, dict[str, Any]] = {
-    "weights": {"weight_bounds": ([0.7, 0.0], [1.0, 0.2])},
+    "weights": {"variance": 1.0, "weight_bounds": ([0.7, 0.0], [1.0, 0.2])},
     "box of correlated features": {"precision": SKEW, "mean_bounds": BOX},
     "the same with a prior": {
         "precision": SKEW,
         "mean_bounds": BOX,
         "prior": [GaussianPrior(0.5, 0.3 * SKEW)],
     },
-    "averages under a prior": {"estimators": ["means"], "prior": [GaussianPrior(-1.0, 0.2)]},
-    "averages in a box": {"estimators": ["means"], "mean_bounds": ([[-0.3, -9.0], [-9.0, -9.0]], 9.0)},
+    "averages under a prior": {"variance": 1.0, "estimators": ["means"], "prior": [GaussianPrior(-1.0, 0.2)]},
+    "averages in a box": {
+        "variance": 1.0,
+        "estimators": ["means"],
+        "mean_bounds": ([[-0.3, -9.0], [-9.0, -9.0]], 9.0),
+    },
 }
 
 
@@ -76,7 +80,7 @@ def test_averages_that_must_lie_in_a_box_and_cannot() -> None:
     """The average, a third, exceeds the double below it, in exact arithmetic; one unit further it is feasible."""
     data = np.array([[0.0], [0.0], [1.0]])
     third = 1.0 / 3.0  # a double just below a third
-    out = Problem(data, 1, estimators=["means"], mean_bounds=(-1.0, third))
+    out = Problem(data, 1, variance=1.0, estimators=["means"], mean_bounds=(-1.0, third))
     result = certmix.solve(out, "enumerate", certificate=True)
     assert result.status is Status.INFEASIBLE
     assert result.certificate_level == "verified"

@@ -96,7 +96,7 @@ def test_a_box_around_data_of_scale_1e_10_is_kept() -> None:
 def test_a_box_around_data_at_1e9_is_kept() -> None:
     """There 1e-9 relatively is more than the clusters are wide."""
     y = 1.7e9 + np.array([[0.0], [1.0], [2.0], [5.0], [6.0], [7.0]])
-    problem = Problem(y, 2, mean_bounds=(1.7e9, 1.7e9 + 5))
+    problem = Problem(y, 2, variance=1.0, mean_bounds=(1.7e9, 1.7e9 + 5))
     rejected(problem, [0, 0, 0, 1, 1, 1], [1.7e9 + 1, 1.7e9 + 6], [0.5, 0.5], "outside its bounds")
 
 
@@ -104,14 +104,14 @@ def test_averages_at_1e9_keep_their_box() -> None:
     """No average reaches the box of component 1; a clustering that breaks it is not verified."""
     y = 1.7e9 + np.array([[0.0], [1.0], [2.0], [5.0], [6.0], [7.0]])
     bounds = ([[1.7e9], [1.7e9 + 7.5]], [[1.7e9 + 3], [1.7e9 + 9]])
-    problem = Problem(y, 2, mean_bounds=bounds, estimators=["means"])
+    problem = Problem(y, 2, variance=1.0, mean_bounds=bounds, estimators=["means"])
     rejected(problem, [0, 0, 0, 1, 1, 1], [1.7e9 + 1, 1.7e9 + 6], [0.5, 0.5], "outside its bounds")
 
 
 def test_a_weight_bound_of_1e_12_is_kept() -> None:
     """The logarithm of a weight of 1e-9 is another one than that of 1e-12."""
     y = np.array([[0.0], [0.1], [0.2], [9.0]])
-    problem = Problem(y, 2, weight_bounds=([0.0, 0.0], [1.0, 1e-12]))
+    problem = Problem(y, 2, variance=1.0, weight_bounds=([0.0, 0.0], [1.0, 1e-12]))
     labels, means = [0, 0, 0, 1], [0.1, 9.0]
     rejected(problem, labels, means, [1 - 1e-9, 1e-9], "a weight lies outside its bounds")
     best = certmix.solve(problem, "enumerate")
@@ -134,7 +134,7 @@ def test_tied_means_under_a_prior_are_averages() -> None:
 def test_what_a_rounded_average_saves_the_prior_is_charged() -> None:
     """Of the doubles next to an average, the one nearer to the prior's mean is cheaper; the error covers that."""
     y = 1e9 + np.array([[0.0], [1.0], [1.0]])
-    problem = Problem(y, 1, prior=GaussianPrior(1e9 - 1e6, 1.0), estimators=["means"])
+    problem = Problem(y, 1, variance=1.0, prior=GaussianPrior(1e9 - 1e6, 1.0), estimators=["means"])
     near = math.nextafter(1e9 + 2 / 3, 0.0)
     way = float(Fraction(2, 3) - (Fraction(near) - 10**9))  # to the exact average
     error = worth(problem, [0, 0, 0], near, [1.0])[1]
@@ -146,7 +146,7 @@ def test_what_a_rounded_average_saves_the_prior_is_charged() -> None:
 def test_a_share_counts_as_the_nearest_double(top: float) -> None:
     """Three of ten samples keep a bound of 0.3, although three tenths are more than that double."""
     y = np.array([[0.0]] * 7 + [[9.0]] * 3) + 0.1 * np.arange(10)[:, None]
-    problem = Problem(y, 2, weight_bounds=([0.0, 0.0], [1.0, top]), estimators=["weights"])
+    problem = Problem(y, 2, variance=1.0, weight_bounds=([0.0, 0.0], [1.0, top]), estimators=["weights"])
     labels = np.repeat([0, 1], [7, 3])
     best = problem.objective.best(labels)
     v, error = worth(problem, labels, best.means, best.weights)
@@ -160,7 +160,7 @@ def test_a_share_counts_as_the_nearest_double(top: float) -> None:
 def test_weights_that_add_up_to_a_little_more_are_charged() -> None:
     """What the excess saves is in the error; much of an excess is refused, and so is any without room."""
     y = np.arange(6.0)[:, None]
-    problem, labels = Problem(y, 2), [0, 0, 0, 1, 1, 1]
+    problem, labels = Problem(y, 2, variance=1.0), [0, 0, 0, 1, 1, 1]
     means = [1.0, 4.0]
     up = math.nextafter(0.5, 1)
     (v, error), (exact, _) = (worth(problem, labels, means, w) for w in ([up, up], [0.5, 0.5]))
@@ -168,9 +168,9 @@ def test_weights_that_add_up_to_a_little_more_are_charged() -> None:
     assert error < 1e-13
     with pytest.raises(Rejected, match="add up to one"):
         worth(problem, labels, means, [0.5, 0.5 + 1e-10])
-    fixed = Problem(y, 2, weight_bounds=([0.5, 0.5], [1.0, 1.0]))
+    fixed = Problem(y, 2, variance=1.0, weight_bounds=([0.5, 0.5], [1.0, 1.0]))
     assert worth(fixed, labels, means, [0.5, 0.5])[0] == exact
-    tiny = Problem(y, 2, weight_bounds=([1 - 2**-52, 0.0], [1.0, 1.0]))
+    tiny = Problem(y, 2, variance=1.0, weight_bounds=([1 - 2**-52, 0.0], [1.0, 1.0]))
     with pytest.raises(Rejected, match="no room"):
         worth(tiny, labels, means, [1 - 2**-52, 4 * 2**-52])
 
@@ -178,7 +178,7 @@ def test_weights_that_add_up_to_a_little_more_are_charged() -> None:
 def test_bounds_that_no_weights_can_keep_are_refused() -> None:
     """Ten lower bounds of the double 0.1 add up to more than one."""
     y = np.arange(10.0)[:, None]
-    entry = state(Problem(y, 10)) | {"weight_lower": [0.1] * 10}
+    entry = state(Problem(y, 10, variance=1.0)) | {"weight_lower": [0.1] * 10}
     arrays = {
         "incumbent/labels": np.arange(10),
         "incumbent/means": y,
@@ -191,7 +191,7 @@ def test_bounds_that_no_weights_can_keep_are_refused() -> None:
 def test_a_power_that_nearly_cancels_is_not_rounded_twice() -> None:
     """One sample and a Dirichlet parameter of 1e-12 leave a power of 1e-12, to all digits."""
     alpha = 1e-12
-    problem = Problem(np.array([[0.0], [1.0]]), 2, prior=DirichletPrior([alpha, 5.0]))
+    problem = Problem(np.array([[0.0], [1.0]]), 2, variance=1.0, prior=DirichletPrior([alpha, 5.0]))
     weights = problem.objective.best(np.array([0, 1])).weights
     v, error = worth(problem, [0, 1], [0.0, 1.0], weights)
     exact = -alpha * math.log(weights[0]) - 5.0 * math.log(weights[1])
@@ -248,6 +248,8 @@ def test_an_empty_component_is_a_size() -> None:
     """Where no component may be empty, a clustering without one is rejected."""
     data = np.array([[0.0], [1.0], [2.0]])
     labels, means, weights = [0, 0, 0], [1.0, 0.0], [1.0, 0.0]
-    assert forged(Problem(data, 2, allow_empty=True), labels, means, weights, 1.0, 1e-9).verified
-    found = forged(Problem(data, 2), labels, means, weights, 1.0, 1e-9)
+    assert forged(
+        Problem(data, 2, variance=1.0, allow_empty=True), labels, means, weights, 1.0, 1e-9
+    ).verified
+    found = forged(Problem(data, 2, variance=1.0), labels, means, weights, 1.0, 1e-9)
     assert "the clustering violates a size limit" in found.sentence

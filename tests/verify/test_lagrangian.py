@@ -78,7 +78,7 @@ def test_a_recorded_tree_proves_the_cheapest_set(seed: int) -> None:
 
 def small() -> tuple[Root, Domain, dict[str, np.ndarray]]:
     rng = np.random.default_rng(3)
-    root = rooted(Problem(rng.normal(size=(14, 2)), 2, constraints=[CannotLink(0, 1)]))
+    root = rooted(Problem(rng.normal(size=(14, 2)), 2, variance=1.0, constraints=[CannotLink(0, 1)]))
     domain = Domain.of(root)
     domain.propagate(root)
     multipliers = np.full(root.N, 1.0)

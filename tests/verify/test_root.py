@@ -69,7 +69,7 @@ def test_conclusions_remove_no_feasible_clustering(seed: int) -> None:
 
 def test_a_pair_apart_keeps_a_group_out() -> None:
     """A group that is apart from a decided member loses that component."""
-    root = rooted(Problem(np.arange(5.0)[:, None], 2))
+    root = rooted(Problem(np.arange(5.0)[:, None], 2, variance=1.0))
     domain = Domain.of(root)
     apart = domain.need_apart(root)
     apart[0, 3] = apart[3, 0] = True
@@ -80,7 +80,7 @@ def test_a_pair_apart_keeps_a_group_out() -> None:
 
 def test_components_are_told_apart_by_a_decision() -> None:
     """Three interchangeable components are one set; once a group is in the first, the other two remain one."""
-    root = rooted(Problem(np.arange(5.0)[:, None], 3))
+    root = rooted(Problem(np.arange(5.0)[:, None], 3, variance=1.0))
     domain = Domain.of(root)
     assert [m.tolist() for m in domain.exchangeable(root)] == [[0, 1, 2]]
     domain.allowed[2] &= np.arange(root.K) == 0
@@ -112,7 +112,7 @@ def test_components_are_told_apart_by_a_decision() -> None:
 )
 def test_a_bad_statement_is_rejected(name: str, value: object) -> None:
     """Whatever is wrong with an entry of the statement, it is rejected in words."""
-    entry = state(Problem(np.arange(5.0)[:, None], 2))
+    entry = state(Problem(np.arange(5.0)[:, None], 2, variance=1.0))
     with pytest.raises(Rejected):
         Root(statements.read({**entry, name: value}), np.arange(5.0)[:, None])
     with pytest.raises(Rejected):
@@ -121,7 +121,7 @@ def test_a_bad_statement_is_rejected(name: str, value: object) -> None:
 
 def test_a_problem_without_a_minimum_is_rejected() -> None:
     """Empty components and a Dirichlet parameter below one: the weight of an empty one would go to zero."""
-    entry = state(Problem(np.arange(5.0)[:, None], 2))
+    entry = state(Problem(np.arange(5.0)[:, None], 2, variance=1.0))
     with pytest.raises(Rejected, match="no minimum"):
         statements.read({**entry, "allow_empty": True, "alpha": [0.5, 1.0]})
     assert statements.read({**entry, "alpha": [0.5, 1.0]}).K == 2

@@ -37,7 +37,7 @@ def verdict(
     **said: Any,
 ) -> Verdict:
     """What the checker says of a certificate of one step about a problem with some entries changed."""
-    entry = {**state(Problem(data, K)), **said}
+    entry = {**state(Problem(data, K, variance=1.0)), **said}
     document = {
         "format": "certmix-certificate",
         "version": VERSION,
@@ -95,7 +95,7 @@ def rooted(problem: Problem, **said: Any) -> Root:
 @pytest.mark.parametrize("step", [dynamic.dynamic, enumeration.enumerate_all])
 def test_what_is_not_a_number_is_minus_infinity(step: Any) -> None:
     """Even if an overflow were not noticed before, a step would not take it for an impossible clustering."""
-    root = rooted(Problem(LINE, 1, prior=GaussianPrior(2.0, 1.0)))
+    root = rooted(Problem(LINE, 1, variance=1.0, prior=GaussianPrior(2.0, 1.0)))
     root.prior_mean[:] = 1e200
     try:
         with np.errstate(all="ignore"):
@@ -177,7 +177,7 @@ def test_fixed_weights_respect_their_bounds() -> None:
 def test_a_problem_is_compared_as_a_whole_even_with_constraints() -> None:
     """Constraints given beside a Problem replace its own; everything else must still be the same."""
     rules = [CannotLink(0, 1)]
-    problem = Problem(np.arange(6.0)[:, None], 2, constraints=rules)
+    problem = Problem(np.arange(6.0)[:, None], 2, variance=1.0, constraints=rules)
     certificate = certmix.solve(problem, certificate=True).certificate
     assert isinstance(certificate, Certificate)
     assert certmix.verify(certificate, problem, rules).verified
@@ -191,7 +191,7 @@ def test_a_problem_is_compared_as_a_whole_even_with_constraints() -> None:
 @pytest.mark.parametrize("size", [2**62, 2**31, 7])
 def test_sizes_beyond_the_samples_are_no_decisions(size: int) -> None:
     """Numbers that could wrap around are refused."""
-    problem = Problem(np.arange(6.0)[:, None], 2)
+    problem = Problem(np.arange(6.0)[:, None], 2, variance=1.0)
     result = certmix.solve(problem, certificate=True)
     assert result.certificate is not None
     arrays = dict(result.certificate.arrays)

@@ -34,7 +34,7 @@ KINDS = {"settled": settled, "open": opened, "narrow": narrowed, "enumerate": op
 def walked(
     rows: list[tuple[int, int, int, int]], steps: list[tuple[int, str]], components: int = 2
 ) -> Walked:
-    root = rooted(Problem(np.arange(4.0)[:, None], components))
+    root = rooted(Problem(np.arange(4.0)[:, None], components, variance=1.0))
     table = np.array(rows).reshape(-1, 4)
     arrays = {
         "tree/parent": table[:, 0].astype(np.int32),
@@ -106,7 +106,7 @@ def test_what_does_not_cover_the_root_is_rejected(
 
 def test_arrays_of_the_wrong_kind_are_rejected() -> None:
     """Floats, wrong shapes and missing arrays in the tree are rejected."""
-    root = rooted(Problem(np.arange(4.0)[:, None], 2))
+    root = rooted(Problem(np.arange(4.0)[:, None], 2, variance=1.0))
     good = {
         "tree/parent": np.array([-1], dtype=np.int32),
         "tree/kind": np.array([0], dtype=np.int8),

@@ -27,7 +27,7 @@ def test_the_checker_imports_numpy_and_itself_only() -> None:
 
 def test_the_package_can_be_called() -> None:
     """certmix.verify is the checker's package and the function that checks."""
-    problem = Problem(np.arange(6.0)[:, None], 2)
+    problem = Problem(np.arange(6.0)[:, None], 2, variance=1.0)
     result = certmix.solve(problem, certificate=True)
     assert result.certificate is not None
     assert certmix.verify(result.certificate, problem.data).verified

@@ -42,7 +42,7 @@ def test_no_claim_contradicts_enumeration_on_many_problems(block: int) -> None:
 
 # -- the program notices what it is there to notice ----------------------------------------------------------------
 def honest_claim(**changes: object) -> tuple[Problem, Truth, Claim]:
-    problem = Problem(np.array([0.0, 0.1, 3.0, 3.1])[:, None], 2)
+    problem = Problem(np.array([0.0, 0.1, 3.0, 3.1])[:, None], 2, variance=1.0)
     truth = find_truth(problem)
     fields: dict[str, object] = {
         "way": "test",

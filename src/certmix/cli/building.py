@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from certmix.cli import parsing
 from certmix.cli.flags import flag
 from certmix.cli.request import BUILT_IN, DATA, RULES, Request, built_in, given
-from certmix.errors import InputError
+from certmix.errors import CovarianceWarning, InputError
 from certmix.hints import did_you_mean
 from certmix.options import options_of
 
@@ -87,16 +88,23 @@ class Prepared:
         weights = parsing.weights(request.weights or "free")
         self.data = data = read_data(request)
         self.covariance_given = bool(data.known) or any(
-            option is not None for option in (request.variance, request.precision, request.precision_from)
+            option is not None
+            for option in (
+                request.variance,
+                request.variance_range,
+                request.precision,
+                request.precision_from,
+            )
         )
-        covariance, warnings = _covariance(request, data)
+        covariance = _covariance(request, data)
         self.constraints = _constraints(request, data)
         self.column = (
             () if request.label_column is None else data.column(request.label_column, "--label-column")
         )
         prior = parsing.priors(request.prior or (), data.frame.to_numpy())
         self.arguments = {**covariance, "weights": weights, "prior": prior, "constraints": self.constraints}
-        self.warnings = (*data.warnings, *warnings)
+        free = self.covariance_given or request.standardize or request.pca
+        self.warnings = (*data.warnings, *(() if free else _dominating(data)))
 
     def names(self, count: int) -> tuple[str, ...] | None:
         """The names that labels and constraints give to so many components."""
@@ -108,7 +116,9 @@ class Prepared:
         from certmix.problem import Problem
 
         try:
-            return Problem(self.data.frame, count, **self.arguments, component_names=names)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", CovarianceWarning)  # told in words of the command line
+                return Problem(self.data.frame, count, **self.arguments, component_names=names)
         except InputError as error:
             raise InputError(_with_option(error)) from None
 
@@ -149,7 +159,8 @@ def read_data(request: Request) -> _Data:
 
 def _check_covariance_options(request: Request) -> None:
     unknown = request.variance is not None and parsing.variance(request.variance) == parsing.UNKNOWN
-    if request.variance_range is not None and not unknown:
+    known = request.variance or request.precision or request.precision_from or built_in(request)
+    if request.variance_range is not None and known and not unknown:
         raise InputError("--variance-range is for an unknown variance: add --variance unknown")
     given = [
         option
@@ -235,24 +246,25 @@ def _file(request: Request) -> _Data:
     )
 
 
-def _covariance(request: Request, data: _Data) -> tuple[dict[str, Any], list[str]]:
+def _covariance(request: Request, data: _Data) -> dict[str, Any]:
+    """The arguments of :class:`Problem` about the covariance; none where nothing is known."""
     variance = None if request.variance is None else parsing.variance(request.variance)
+    limits = None if request.variance_range is None else parsing.variance_range(request.variance_range)
     if variance == parsing.UNKNOWN:
         shape = replace(request, variance=None, variance_range=None)
         given = shape.precision is not None or shape.precision_from is not None
-        limits = request.variance_range
         return {
             "variance": variance,
-            "variance_range": None if limits is None else parsing.variance_range(limits),
-            **(_covariance(shape, data)[0] if given else {}),
-        }, []
+            "variance_range": limits,
+            **(_covariance(shape, data) if given else {}),
+        }
     columns = [str(c) for c in data.frame.columns]
     if variance is not None:
-        return {"variance": variance}, []
+        return {"variance": variance}
     if request.precision is not None:
         from certmix.io.matrices import read_matrix
 
-        return {"precision": read_matrix(request.precision, columns)}, []
+        return {"precision": read_matrix(request.precision, columns)}
     if request.precision_from is not None:
         from certmix.problem import estimate_precision
 
@@ -262,14 +274,8 @@ def _covariance(request: Request, data: _Data) -> tuple[dict[str, Any], list[str
             estimate = estimate_precision(data.frame, classes, request.precision_from)  # type: ignore[arg-type]
         except InputError as error:
             raise InputError(f"--class-column {column!r}: {error}") from None
-        return {"precision": estimate}, []
-    if data.known:
-        return data.known, []
-    return {"variance": 1.0}, [
-        "no covariance was given, so variance 1 is taken for every feature; "
-        "the result depends on it: see --variance, --precision, --precision-from",
-        *(() if request.standardize or request.pca else _dominating(data)),
-    ]
+        return {"precision": estimate}
+    return data.known or {"variance_range": limits}
 
 
 def _dominating(data: _Data) -> list[str]:

@@ -96,7 +96,8 @@ class Request:
     variance: Annotated[
         str | None,
         Option(
-            "Known variance: one number, or one for each component; unknown, to find it (times --precision, if given).",
+            "Known variance: one number, or one for each component; unknown, to find it (times --precision, if given). "
+            "Default: unknown, but with uniform weights 1.",
             metavar="V",
             choices=("unknown",),
             panel=_MODEL,
@@ -168,7 +169,7 @@ def built_in(request: Request) -> bool:
 def stated(request: Request) -> set[str]:
     """The parts of a problem (of :data:`certmix.certificate.comparing.PARTS`) that the options given speak of."""
     rules = (request.constraints, request.label_column, request.min_size, request.max_size)
-    covariance = (request.variance, request.precision, request.precision_from)
+    covariance = (request.variance, request.variance_range, request.precision, request.precision_from)
     told = {
         "components": request.n_components is not None,
         "covariance": any(option is not None for option in covariance),

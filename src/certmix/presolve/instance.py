@@ -155,7 +155,9 @@ def reduce(problem: Problem) -> Instance:
 
 def _reduced(problem: Problem) -> Instance:
     if problem.covariance.unknown:
-        raise UnsupportedError("this takes a known variance only; certmix.solve takes an unknown one")
+        raise UnsupportedError(
+            "this takes a known variance only (--variance V, or variance=V); certmix.solve takes an unknown one"
+        )
     groups = group_samples(problem)
     centre = centre_of(problem.data)
     shared = problem.covariance.shared and problem.prior.precision.alike

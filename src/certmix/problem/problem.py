@@ -21,6 +21,14 @@ from certmix.problem.samples import Samples
 
 ESTIMATORS = ("weights", "means")
 FEW = 2.0**-50  # eight units in the last place, relatively
+FOUND = (
+    "no covariance was given, so one variance for all features and components is found with the clustering; "
+    "for a known one: --variance V, or variance=V"
+)
+INDEPENDENT = (
+    "no covariance was given, so the objective is that of variance 1; with uniform weights the clustering does not "
+    "depend on the variance"
+)
 
 
 class Problem:
@@ -45,11 +53,12 @@ class Problem:
         K, the number of components.
     variance, precision, covariance : optional, at most one of them
         The known covariance: a scalar variance (or one per component), a precision matrix or a covariance
-        matrix, shape (d, d), (d,) for the diagonal of a diagonal one, or (K, d, d) for one per component. Unit
-        variance, with a warning, when none is given.
+        matrix, shape (d, d), (d,) for the diagonal of a diagonal one, or (K, d, d) for one per component.
 
         ``variance="unknown"``: the covariance is known but for a factor, which is found together with the clustering. A
         precision or covariance beside it is the shape that the factor multiplies; the identity when none is given.
+
+        Default: ``"unknown"``; with uniform weights, where the clustering does not depend on it, unit variance.
     variance_range : (smallest, largest), optional
         Between which an unknown variance lies; None for an end that is open.
     weights : "free", "uniform" or array of shape (K,)
@@ -98,17 +107,6 @@ class Problem:
         with about("n_components"):
             self.n_components = _component_count(n_components, self.n_samples, self.allow_empty)
         self.component_names = _component_names(component_names, self.n_components)
-        with about("precision" if variance is None else "variance"):
-            self.covariance: Covariance = covariance_of(
-                n_components=self.n_components,
-                n_features=self.n_features,
-                variance=variance,
-                precision=precision,
-                covariance=covariance,
-                variance_range=variance_range,
-            )
-        if variance is None and precision is None and covariance is None:
-            warnings.warn(assumed_variance(self.samples), CovarianceWarning, stacklevel=2)
         self.estimators = frozenset(_estimators(estimators))
         with about("weights"):
             self.fixed_weights = _fixed_weights(weights, self.n_components)
@@ -118,6 +116,20 @@ class Problem:
         self.mean_lower, self.mean_upper = _mean_box(mean_bounds, self.n_components, self.samples)
         with about("prior"):
             self.prior: Prior = combine_priors(prior, self.n_components, self.n_features)
+        self._assumed = variance is None and precision is None and covariance is None
+        if self._assumed and (variance_range is not None or self._depends_on_variance):
+            variance = "unknown"
+        with about("precision" if variance is None else "variance"):
+            self.covariance: Covariance = covariance_of(
+                n_components=self.n_components,
+                n_features=self.n_features,
+                variance=variance,
+                precision=precision,
+                covariance=covariance,
+                variance_range=variance_range,
+            )
+        if self._assumed and self.samples.dominating is not None:
+            warnings.warn(_dominated(self.samples), CovarianceWarning, stacklevel=2)
         if self.allow_empty and self.fixed_weights is None and np.any(self.prior.alpha < 1):
             raise InputError(
                 "a Dirichlet prior with alpha < 1 (Jeffreys) and allow_empty together have no optimum: the "
@@ -159,6 +171,12 @@ class Problem:
             np.any(self.weight_lower > 0) or np.any(self.weight_upper < 1)
         )
 
+    @property
+    def _depends_on_variance(self) -> bool:
+        """Whether the best clustering depends on the variance: unless only the sum of squares varies."""
+        weights = self.fixed_weights
+        return weights is None or bool(np.any(weights != weights[0])) or self.prior.on_means
+
     def component(self, ref: Any) -> int:
         """The position of a component given by name or position."""
         if isinstance(ref, str):
@@ -183,15 +201,16 @@ class Problem:
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """What is worth knowing about the data before they are clustered, in words."""
-        constant = self.samples.constant
-        if not constant:
-            return ()
-        listed = ", ".join(self.samples.feature(j) for j in constant[:8])
-        more = f" and {len(constant) - 8} more" if len(constant) > 8 else ""
-        return (
-            f"{listed}{more} {'is' if len(constant) == 1 else 'are'} constant and cannot separate anything",
-        )
+        """What is worth knowing about data and covariance before the samples are clustered, in words."""
+        found = []
+        if constant := self.samples.constant:
+            listed = ", ".join(self.samples.feature(j) for j in constant[:8])
+            more = f" and {len(constant) - 8} more" if len(constant) > 8 else ""
+            are = "is" if len(constant) == 1 else "are"
+            found.append(f"{listed}{more} {are} constant and cannot separate anything")
+        if self._assumed:
+            found.append(FOUND if self.covariance.unknown else INDEPENDENT)
+        return tuple(found)
 
     @cached_property
     def objective(self) -> Any:
@@ -279,19 +298,14 @@ class Problem:
         return low, high
 
 
-def assumed_variance(samples: Samples) -> str:
-    """The warning about a covariance that was not given."""
-    text = (
-        "no covariance was given, so variance 1 is taken for every feature; the result depends on it: "
-        "give variance, precision or covariance"
+def _dominated(samples: Samples) -> str:
+    """The warning about features that have the same variance because no covariance was given, but look unlike."""
+    assert samples.dominating is not None
+    j, share = samples.dominating
+    return (
+        f"no covariance was given, and {samples.feature(j)} has {100 * share:.1f} % of the variance and decides the "
+        "clustering: scale the features, leave it out, or give variance, precision or covariance"
     )
-    if samples.dominating is not None:
-        j, share = samples.dominating
-        text += (
-            f"; {samples.feature(j)} has {100 * share:.1f} % of the variance and decides the clustering: "
-            "scale the features, or leave it out"
-        )
-    return text
 
 
 def _component_count(n_components: Any, n: int, allow_empty: bool) -> int:

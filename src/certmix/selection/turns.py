@@ -88,7 +88,8 @@ def path(
 
 def _criterion(arguments: dict[str, Any]) -> str:
     """Of k-means users, who have no variance, only the sum of squares makes sense."""
-    known = any(arguments.get(name) is not None for name in ("variance", "precision", "covariance"))
+    options = ("variance", "precision", "covariance", "variance_range")
+    known = any(arguments.get(name) is not None for name in options)
     uniform = isinstance(arguments.get("weights"), str) and arguments["weights"] == "uniform"
     return SQUARES if uniform and not known else ICL
 

@@ -11,7 +11,8 @@ from certmix.rounding import EPS
 
 UNBOUNDED = (
     "the likelihood has no maximum: a clustering has no scatter at all, so that its variance can be as small as one "
-    "likes; give a smallest variance (--variance-range LO,HI), or fewer components"
+    "likes; give a smallest variance (--variance-range LO; in Python variance_range=(LO, None)), a known variance "
+    "(--variance V; variance=V), or fewer components"
 )
 
 

@@ -112,7 +112,8 @@ def test_pseudo_costs_without_history_are_tried_first() -> None:
 def overlapping(n: int, d: int, k: int, seed: int, **more: object) -> Problem:
     rng = np.random.default_rng(seed)
     centres = rng.normal(scale=2.0, size=(k, d))
-    return Problem(centres[rng.integers(k, size=n)] + rng.normal(size=(n, d)), k, **more)  # type: ignore[arg-type]
+    data = centres[rng.integers(k, size=n)] + rng.normal(size=(n, d))
+    return Problem(data, k, **{"variance": 1.0, **more})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("seed", range(3))

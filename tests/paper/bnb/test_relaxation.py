@@ -228,7 +228,10 @@ def test_relaxation_of_one_undecided_sample_by_hand() -> None:
 def test_rows_that_cannot_hold_close_the_node() -> None:
     """Three mutually apart samples and two components: the multipliers of the rows prove that there is nothing."""
     problem = Problem(
-        np.arange(4.0)[:, None], 3, constraints=[CannotLink(0, 1), CannotLink(1, 2), CannotLink(0, 2)]
+        np.arange(4.0)[:, None],
+        3,
+        variance=1.0,
+        constraints=[CannotLink(0, 1), CannotLink(1, 2), CannotLink(0, 2)],
     )
     instance = reduce(problem)
     parts = Decomposition(instance)
@@ -238,7 +241,7 @@ def test_rows_that_cannot_hold_close_the_node() -> None:
     # Half of each sample in each component satisfies every row, so this one is not seen by the relaxation ...
     assert math.isfinite(value)
     rows = [Packing([0, 1, 2, 3], 0, 1), Packing([0, 1, 2, 3], 1, 1), Covering([0, 1], 2, 1)]
-    instance = reduce(Problem(np.arange(4.0)[:, None], 3, constraints=rows))
+    instance = reduce(Problem(np.arange(4.0)[:, None], 3, variance=1.0, constraints=rows))
     parts = Decomposition(instance)
     domain = as_domain(wide_node(instance, instance_arrays(instance)))
     domain.mask[:3] = 0b011
@@ -386,13 +389,15 @@ def test_all_rules_agree_with_enumeration_on_many_problems(block: int) -> None:
 def test_large_problems_are_refused() -> None:
     """Two thousand samples in ten dimensions are too many for a relaxation at every node; two hundred are not."""
     rng = np.random.default_rng(0)
-    assert "small problems" in str(BranchAndBound().refusal(Problem(rng.normal(size=(2000, 10)), 3)))
-    assert BranchAndBound().refusal(Problem(rng.normal(size=(200, 10)), 3)) is None
+    assert "small problems" in str(
+        BranchAndBound().refusal(Problem(rng.normal(size=(2000, 10)), 3, variance=1.0))
+    )
+    assert BranchAndBound().refusal(Problem(rng.normal(size=(200, 10)), 3, variance=1.0)) is None
 
 
 def test_instance_error_is_subtracted() -> None:
     """A relaxed node's bound is a bound on the objective: lower than that on the instance's cost by its error."""
-    instance = reduce(Problem(np.array([0.0, 0.1, 1.0, 3.0, 3.1])[:, None], 2))
+    instance = reduce(Problem(np.array([0.0, 0.1, 1.0, 3.0, 3.1])[:, None], 2, variance=1.0))
     values = []
     for error in (0.0, 0.25):
         changed = replace(instance, error=error)

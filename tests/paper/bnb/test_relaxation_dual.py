@@ -13,7 +13,7 @@ from certmix.problem import Problem
 @pytest.mark.parametrize(("weight", "centre", "rest"), [(2.0, 0.0, 1.0), (1.0, 0.5, 0.08), (8.0, -1.0, 4.0)])
 def test_a_mean_may_move_as_far_as_the_gap_pays(weight: float, centre: float, rest: float) -> None:
     """A mean that costs weight/2 times its squared distance stays within sqrt(2 gap / weight) of the minimiser."""
-    parts = Decomposition(reduce(Problem(np.array([0.0, 1.0, 5.0])[:, None], 2)))
+    parts = Decomposition(reduce(Problem(np.array([0.0, 1.0, 5.0])[:, None], 2, variance=1.0)))
     far = np.full((2, 1), 100.0)
     domain = Domain(-far, far.copy(), np.ones(2), np.full(2, 2.0), np.full(3, 3, dtype=np.int64))
     full, at = np.full((2, 1), weight), np.full((2, 1), centre)

@@ -149,7 +149,7 @@ def test_the_bound_of_chords_is_lowered_by_their_error() -> None:
 
 def test_a_cold_start_begins_without_an_incumbent() -> None:
     """The paper's protocol: the first clustering comes from the solver."""
-    problem = Problem(np.array([0.0, 0.3, 4.0, 4.4, 9.0]), 2, constraints=[CannotLink(0, 4)])
+    problem = Problem(np.array([0.0, 0.3, 4.0, 4.4, 9.0]), 2, variance=1.0, constraints=[CannotLink(0, 4)])
     log = Log()
     result = solve(problem, "minlp", warm_start=False, observers=[log], threads=1)
     assert result.source == "SCIP"
@@ -236,7 +236,11 @@ class Log(Silent):
 def test_contradictory_boxes_are_infeasible(name: str) -> None:
     """Averages that no box admits: the solver says so, and it is attested (``solve`` would have found out before)."""
     problem = Problem(
-        np.array([0.0, 1.0, 2.0]), 2, estimators=["means"], mean_bounds=([[5.0], [5.0]], [[6.0], [6.0]])
+        np.array([0.0, 1.0, 2.0]),
+        2,
+        variance=1.0,
+        estimators=["means"],
+        mean_bounds=([[5.0], [5.0]], [[6.0], [6.0]]),
     )
     options = Options(threads=1)
     outcome = engine(name).run(problem, Ledger(problem, options.tolerances), options)
@@ -253,7 +257,7 @@ def test_limits_are_kept() -> None:
 
 def test_bad_options_are_refused() -> None:
     """One sentence for each."""
-    problem = Problem(np.arange(4.0), 2)
+    problem = Problem(np.arange(4.0), 2, variance=1.0)
     with pytest.raises(InputError, match="unknown logarithm 'spline'"):
         solve(problem, "miqp", logarithm="spline")
     with pytest.raises(InputError, match="unknown solver 'simplex'; choose from scip"):
@@ -283,7 +287,7 @@ def test_a_missing_solver_is_named_with_what_to_install(monkeypatch: pytest.Monk
     with pytest.raises(
         UnsupportedError, match="needs the Python package pyscipopt, which is not installed: pip install"
     ):
-        solve(Problem(np.arange(4.0), 2), "minlp", solver="scip")
+        solve(Problem(np.arange(4.0), 2, variance=1.0), "minlp", solver="scip")
 
 
 @pytest.mark.parametrize(
@@ -311,7 +315,7 @@ def test_other_solvers_where_they_are_installed(name: str, solver: str) -> None:
         require_solver(solver, name)
     except UnsupportedError as error:
         pytest.skip(str(error))
-    problem = Problem(np.array([0.0, 0.3, 4.0, 4.4]), 2, constraints=[CannotLink(0, 3)])
+    problem = Problem(np.array([0.0, 0.3, 4.0, 4.4]), 2, variance=1.0, constraints=[CannotLink(0, 3)])
     few = {"breakpoints": 3} if name == "miqp" else {}
     try:
         result = solve(problem, name, solver=solver, gap=1e-5, threads=1, **few)

@@ -49,7 +49,7 @@ def test_refinement_leaves_out_what_is_there_or_outside() -> None:
 
 def test_chords_through_every_attainable_weight_are_exact() -> None:
     """With free weights only multiples of 1/n matter: once all are breakpoints, the approximation has no error."""
-    problem = Problem(np.arange(12.0), 3)
+    problem = Problem(np.arange(12.0), 3, variance=1.0)
     approximation = first_approximation(problem, "chord", 3, True)
     assert approximation is not None
     errors = [approximation.error]
@@ -63,7 +63,7 @@ def test_chords_through_every_attainable_weight_are_exact() -> None:
 
 def test_regular_refinement_doubles() -> None:
     """Without adaptivity the number of breakpoints doubles."""
-    approximation = first_approximation(Problem(np.arange(12.0), 2), "tangent", 5, False)
+    approximation = first_approximation(Problem(np.arange(12.0), 2, variance=1.0), "tangent", 5, False)
     assert approximation is not None
     assert approximation.refined(None).n_breakpoints == 10
 

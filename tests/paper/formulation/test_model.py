@@ -122,7 +122,7 @@ def test_best_parameters_lie_in_the_ranges() -> None:
 
 def test_a_clustering_is_forbidden_in_one_order_of_its_labels() -> None:
     """The row that forbids a labelling is violated by it and by no other."""
-    instance = reduce(Problem(np.array([0.0, 1.0, 5.0]), 2))
+    instance = reduce(Problem(np.array([0.0, 1.0, 5.0]), 2, variance=1.0))
     formulation = minlp(instance)
     formulation.forbid(np.array([1, 1, 0]))
     row = formulation.model.forbidden[1]
@@ -134,7 +134,9 @@ def test_a_clustering_is_forbidden_in_one_order_of_its_labels() -> None:
 
 def test_the_model_is_small() -> None:
     """One dimension, 3 samples, 2 components: 6 assignments, 6 products, 4 rows for each of them."""
-    approximation = first_approximation(Problem(np.array([0.0, 1.0, 5.0]), 2), "tangent", 2, True)
+    approximation = first_approximation(
+        Problem(np.array([0.0, 1.0, 5.0]), 2, variance=1.0), "tangent", 2, True
+    )
     assert approximation is not None
     model = miqp(reduce(approximation.problem), approximation.logarithms).model
     assert len(model.assign) == 6

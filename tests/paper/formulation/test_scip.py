@@ -59,7 +59,7 @@ def test_a_run_that_is_stopped_tells_nothing_more() -> None:
         told.append(value)
         return math.isfinite(value)
 
-    problem = Problem(np.random.default_rng(0).normal(size=(12, 2)), 3)
+    problem = Problem(np.random.default_rng(0).normal(size=(12, 2)), 3, variance=1.0)
     ending = Scip().solve(minlp(reduce(problem)), Watch(lambda values: None, bound), COLD)
     gc.collect()
     assert ending is Ending.ASKED

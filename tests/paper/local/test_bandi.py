@@ -170,7 +170,7 @@ def test_separated_clusters_are_found_in_any_dimension() -> None:
     target = np.repeat([0, 1], [30, 50])
     for d in (1, 2, 3):
         data = (rng.normal(size=(80, d)) + 9.0 * target[:, None]) * 10.0 ** np.arange(d)
-        found = bandi(Problem(data, 2), directions=20, time_limit=0.0)
+        found = bandi(Problem(data, 2, variance=1.0), directions=20, time_limit=0.0)
         order = aligned(found.own_labels, target, 2)
         assert accuracy(order[found.own_labels], target) > 0.95, d
 
@@ -186,7 +186,7 @@ def test_iris1d_is_in_the_range_of_the_paper() -> None:
 def test_as_an_engine_it_keeps_constraints_and_proves_nothing() -> None:
     """Labels satisfy what the method itself does not know of; there is no bound; the seed repeats the run."""
     data = np.random.default_rng(0).normal(size=(24, 2)) + np.repeat([[0.0], [4.0]], 12, axis=0)
-    problem = Problem(data, 2, constraints=[CannotLink(0, 1), MaximumSize(13)])
+    problem = Problem(data, 2, variance=1.0, constraints=[CannotLink(0, 1), MaximumSize(13)])
     results = [solve(problem, "bandi", seed=3, time_limit=0.1) for _ in range(2)]
     assert is_feasible(problem, np.array(results[0].labels))
     assert results[0].status is Status.FEASIBLE
@@ -199,7 +199,7 @@ def test_as_an_engine_it_keeps_constraints_and_proves_nothing() -> None:
 def test_extreme_shapes(K: int) -> None:
     """One component, as many components as samples, and equal samples are no special cases."""
     for data in ([[0.0, 1.0], [1.0, 3.0], [2.0, 2.0], [7.0, 0.0]], [[0.0], [0.0], [0.0], [5.0]]):
-        problem = Problem(np.array(data), K)
+        problem = Problem(np.array(data), K, variance=1.0)
         found = bandi(problem, time_limit=0.0)
         assert is_feasible(problem, np.array(found.labels))
         assert math.isfinite(found.rescored)

@@ -46,7 +46,7 @@ def test_slsqp_keeps_linear_constraints() -> None:
         MustLink(3, 4),
         Covering([15, 16, 17], 0, 2),
     ]
-    found = slsqp(Problem(TWO_GROUPS, 2, constraints=constraints))
+    found = slsqp(Problem(TWO_GROUPS, 2, variance=1.0, constraints=constraints))
     shares = found.responsibilities
     assert found.converged
     assert shares.sum(axis=1) == pytest.approx(np.ones(20), abs=1e-6)
@@ -61,7 +61,7 @@ def test_slsqp_keeps_linear_constraints() -> None:
 
 def test_slsqp_refuses_what_is_too_large() -> None:
     """Above the documented number of variables it declines, as a method and as an engine."""
-    problem = Problem(np.arange(float(MOST_VARIABLES)), 3)
+    problem = Problem(np.arange(float(MOST_VARIABLES)), 3, variance=1.0)
     with pytest.raises(UnsupportedError, match="variables"):
         slsqp(problem)
     with pytest.raises(UnsupportedError, match="'slsqp' cannot solve this problem: it takes up to"):

@@ -18,7 +18,9 @@ from two_groups import TWO_GROUPS
 
 def test_variational_bound_improves_and_posterior_is_conjugate() -> None:
     """The negative evidence bound falls; the weights are (alpha + N) / (sum alpha + n) at the end."""
-    problem = Problem(TWO_GROUPS, 2, prior=[DirichletPrior([3.0, 1.5]), GaussianPrior(0.0, 4.0)])
+    problem = Problem(
+        TWO_GROUPS, 2, variance=1.0, prior=[DirichletPrior([3.0, 1.5]), GaussianPrior(0.0, 4.0)]
+    )
     found = variational_em(problem)
     assert all(b <= a + 1e-9 for a, b in pairwise(found.history))
     sizes = found.responsibilities.sum(axis=0)

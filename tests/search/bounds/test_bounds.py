@@ -181,7 +181,7 @@ def test_an_empty_component_may_have_a_negative_cost() -> None:
     """With fixed weights and alpha below one an empty component costs (alpha - 1) log(1 / pi), less than nothing."""
     y = np.array([0.0, 0.2, 0.3, 1.5, 1.6, 1.8])[:, None]
     prior = DirichletPrior([1.0, 1.0, 0.1])
-    problem = Problem(y, 3, allow_empty=True, weights=[0.495, 0.495, 0.01], prior=prior)
+    problem = Problem(y, 3, variance=1.0, allow_empty=True, weights=[0.495, 0.495, 0.01], prior=prior)
     ledger = run(problem, fewest=1, labels=np.array([0, 0, 0, 1, 1, 2]))
     assert optimum(problem) < -4.0 + 6 * math.log(2.0) + 2.0, "0.9 log 0.01 is -4.1"
     assert ledger.bound <= optimum(problem) + 1e-9
@@ -191,7 +191,9 @@ def test_an_empty_component_may_have_a_negative_cost() -> None:
 def test_a_weight_tied_to_an_empty_component_rules_it_out() -> None:
     """Tied weights and a Dirichlet prior give an empty component an infinite cost; the search closes all the same."""
     y = np.array([0.0, 0.2, 0.3, 1.0, 1.1])[:, None]
-    problem = Problem(y, 2, allow_empty=True, estimators=["weights"], prior=DirichletPrior([1.0, 3.0]))
+    problem = Problem(
+        y, 2, variance=1.0, allow_empty=True, estimators=["weights"], prior=DirichletPrior([1.0, 3.0])
+    )
     options = Options(gap=1e-9)
     ledger = Ledger(problem, options.tolerances)
     search(IntervalBound(reduce(problem)), ledger, options)
@@ -203,7 +205,7 @@ def test_pairs_apart_are_priced_apart() -> None:
     """With several cannot-links the dual bound stays below the optimum and the search finds it."""
     rng = np.random.default_rng(8)
     y = np.concatenate([rng.normal(size=(4, 2)), rng.normal(size=(4, 2)) + 1.5])
-    problem = Problem(y, 2, constraints=[CannotLink(0, 1), CannotLink(2, 3), CannotLink(4, 5)])
+    problem = Problem(y, 2, variance=1.0, constraints=[CannotLink(0, 1), CannotLink(2, 3), CannotLink(4, 5)])
     ledger = run(problem, fewest=1, labels=np.array([0, 1, 0, 1, 0, 1, 1, 1]))
     assert ledger.closed
     assert ledger.bound <= optimum(problem) + 1e-9
@@ -212,7 +214,7 @@ def test_pairs_apart_are_priced_apart() -> None:
 
 def test_a_component_without_candidates_closes_the_node() -> None:
     """When the cutoff has taken all candidates of a component away, nothing in the node is worth pricing."""
-    problem = Problem(np.arange(6.0)[:, None], 3)
+    problem = Problem(np.arange(6.0)[:, None], 3, variance=1.0)
     bound = DualBound(reduce(problem), np.array([0, 0, 1, 1, 2, 2]), allowed=1e-6, fewest=1)
     fields = {name: array.copy() for name, array in bound.root().fields.items()}
     fields["mask"][0] = 0b011

@@ -93,7 +93,7 @@ def test_node_bounds_lie_below_clusterings_in_the_node():
     rng = np.random.default_rng(7)
     for _ in range(60):
         n, K = int(rng.integers(8, 120)), int(rng.integers(2, 5))
-        problem = Problem(rng.normal(size=(n, 1)) * rng.choice([1.0, 4.0]), K)
+        problem = Problem(rng.normal(size=(n, 1)) * rng.choice([1.0, 4.0]), K, variance=1.0)
         bound = LineBound(reduce(problem))
         nodes = bound.root()
         while True:
@@ -113,7 +113,7 @@ def test_finds_the_better_clustering_from_a_poor_start():
     rng = np.random.default_rng(3)
     y = np.concatenate([rng.normal(size=1500), rng.normal(8, 1, 1000), [40.0]])
     rng.shuffle(y)
-    problem = Problem(y[:, None], 3)
+    problem = Problem(y[:, None], 3, variance=1.0)
     start = (y > np.median(y)).astype(int)
     start[:5] = 2
     result = certmix.solve(problem, "interval", start=start, gap=1e-9)
@@ -129,27 +129,27 @@ def test_far_outliers_do_not_blur_the_bound():
     for seed in range(12):
         y = np.random.default_rng(seed).normal(size=55)
         y[:3] *= 1e5
-        assert run(Problem(y[:, None], 4)).closed
+        assert run(Problem(y[:, None], 4, variance=1.0)).closed
 
 
 def test_says_why_it_does_not_apply():
     """Everything that the bound does not know is refused by name."""
     rng = np.random.default_rng(0)
     y = rng.normal(size=(20, 1))
-    assert applies(Problem(y, 2)) is None
-    assert "dimension" in applies(Problem(rng.normal(size=(20, 2)), 2))
-    assert "interchangeable" in applies(Problem(y, 2, weights=[0.3, 0.7]))
-    assert "must-link" in applies(Problem(y, 2, constraints=[certmix.MustLink(0, 1)]))
-    assert "means" in applies(Problem(y, 2, mean_bounds=(-1, 1)))
+    assert applies(Problem(y, 2, variance=1.0)) is None
+    assert "dimension" in applies(Problem(rng.normal(size=(20, 2)), 2, variance=1.0))
+    assert "interchangeable" in applies(Problem(y, 2, variance=1.0, weights=[0.3, 0.7]))
+    assert "must-link" in applies(Problem(y, 2, variance=1.0, constraints=[certmix.MustLink(0, 1)]))
+    assert "means" in applies(Problem(y, 2, variance=1.0, mean_bounds=(-1, 1)))
     with pytest.raises(ValueError, match="interchangeable"):
-        LineBound(reduce(Problem(y, 2, weights=[0.3, 0.7])))
+        LineBound(reduce(Problem(y, 2, variance=1.0, weights=[0.3, 0.7])))
 
 
 def test_auto_takes_it_where_dynamic_programming_is_too_slow():
     """A hundred thousand samples in one dimension are solved to a gap of 1e-9."""
     rng = np.random.default_rng(1)
     y = 4.0 * rng.integers(0, 5, 100_000) + rng.normal(size=100_000)
-    result = certmix.solve(Problem(y[:, None], 5), gap=1e-9)
+    result = certmix.solve(Problem(y[:, None], 5, variance=1.0), gap=1e-9)
     assert result.engine == "interval"
     assert result.status == "optimal"
     assert result.gap_relative <= 1e-9
@@ -157,7 +157,7 @@ def test_auto_takes_it_where_dynamic_programming_is_too_slow():
 
 def test_infeasible_sizes_are_found_out():
     """Size limits that no clustering satisfies leave no path."""
-    problem = Problem(np.arange(10.0)[:, None], 3, constraints=[certmix.MaximumSize(3)])
+    problem = Problem(np.arange(10.0)[:, None], 3, variance=1.0, constraints=[certmix.MaximumSize(3)])
     options = Options()
     ledger = Ledger(problem, options.tolerances)
     assert Search(LineBound(reduce(problem)), ledger, options).run() is Termination.EXHAUSTED

@@ -24,7 +24,7 @@ def started(seed: int) -> Method:
     """The method at the root of a small problem with weights of groups and a pair apart."""
     rng = np.random.default_rng([seed, 91])
     data = 3.0 * rng.integers(3, size=(40, 1)) + rng.normal(size=(40, 4))
-    instance = reduce(Problem(data, 3))
+    instance = reduce(Problem(data, 3, variance=1.0))
     labels = np.repeat([0, 1, 2], 14)[:40]
     bound = SemidefiniteBound(instance, labels)
     nodes = bound.root()
