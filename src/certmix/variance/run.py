@@ -10,7 +10,6 @@ import numpy as np
 
 from certmix.certificate.envelope import Bounds, Solved
 from certmix.engines import Engine
-from certmix.errors import InputError
 from certmix.ledger import Ledger, Progress
 from certmix.local.hard_em import hard_em
 from certmix.options import Options
@@ -20,7 +19,7 @@ from certmix.problem.scale import FAR, sum_of_squares
 from certmix.result import build_result
 from certmix.search.stopping import stop_reason
 from certmix.status import Termination, Tolerances
-from certmix.variance.unbounded import UNBOUNDED, scatterless
+from certmix.variance.unbounded import scatterless, unbounded
 
 TIGHT = 0.3  # of the allowed gap, at the variance of the incumbent
 LOOSE = 0.1  # of what would still be missing, where a solve cannot settle its neighbourhood
@@ -111,7 +110,7 @@ class VarianceRun:
         self._improve(self.squares.at_scale(1.0))
         found = self.ledger.incumbent
         if self.bounds.sloped and found is not None and scatterless(self.problem, found.labels):
-            raise InputError(UNBOUNDED)
+            raise unbounded(self.problem)
         for _ in range(MOST_ROUNDS):
             before = self.ledger.upper
             if self.ledger.incumbent is None or self.ledger.stop.raised:
@@ -195,7 +194,7 @@ class VarianceRun:
             self._take(replace(solved, squares=True))
             least = solved.result.labels
             if bounds.slope == 0.0 and least is not None and scatterless(self.problem, least):
-                raise InputError(UNBOUNDED)
+                raise unbounded(self.problem)
 
     def _solve(self, scale: float) -> None:
         """The problem at a scale, as precisely as the envelope needs it."""

@@ -9,11 +9,16 @@ from certmix.problem import Problem, is_feasible
 from certmix.problem.scale import FAR
 from certmix.rounding import EPS
 
-UNBOUNDED = (
-    "the likelihood has no maximum: a clustering has no scatter at all, so that its variance can be as small as one "
-    "likes; give a smallest variance (--variance-range LO; in Python variance_range=(LO, None)), a known variance "
-    "(--variance V; variance=V), or fewer components"
-)
+
+def unbounded(problem: Problem) -> InputError:
+    """The error about it."""
+    n, K = problem.n_samples, problem.n_components
+    of = f"{n} sample{'s' * (n > 1)} and {K} component{'s' * (K > 1)}"
+    return InputError(
+        f"the likelihood has no maximum: with {of} a clustering has no scatter at all, so that its variance can be as "
+        "small as one likes; give a smallest variance (--variance-range LO; in Python variance_range=(LO, None)), a "
+        "known variance (--variance V; variance=V), or fewer components"
+    )
 
 
 def refuse_unbounded(problem: Problem) -> None:
@@ -33,7 +38,7 @@ def refuse_unbounded(problem: Problem) -> None:
             labels[i] = K - spare
             spare -= 1
     if scatterless(problem, labels):
-        raise InputError(UNBOUNDED)
+        raise unbounded(problem)
 
 
 def scatterless(problem: Problem, labels: np.ndarray) -> bool:
