@@ -38,6 +38,7 @@ _PLACES = {
     "labels_from": "certmix.problem",
     "path": "certmix.selection.turns",
     "read_constraints": "certmix.io.constraints",
+    "report": "certmix.reporting",
     "same_value": "certmix.problem",
     "solve": "certmix.solving",
     "verify": "",
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
         labels_from,
         same_value,
     )
+    from certmix.reporting import report
     from certmix.result import Result
     from certmix.selection.turns import path
     from certmix.solving import solve

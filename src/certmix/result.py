@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,11 @@ from certmix.problem import Point, Problem, interchangeable, satisfaction_table
 from certmix.problem.measurements import measurements
 from certmix.problem.satisfaction import Satisfaction
 from certmix.problem.scale import optimal_variances
+from certmix.problem.wording import model_in_words
 from certmix.saving import as_dict, read, save
 from certmix.status import Status, Termination, Tolerances, decide
 from certmix.summary import summary
+from certmix.versions import versions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,6 +81,12 @@ class Result:
     envelope : ndarray of shape (m, 2), or None
         Of an unknown variance: eta = 1 / (2 variance), and a lower bound of ``eta W + E`` over all clusterings, W their
         sum of squares and E all that does not depend on the variance.
+    model : mapping
+        The problem in words: its size, covariance, weights, priors and boxes.
+    versions : mapping
+        The versions of the program and of the packages that computed the result.
+    command : str
+        The command that repeats the run, where there was one; files without their folders.
     resumes : int
         How often the run was taken up again after it had been cut short; ``seconds`` and ``nodes`` are those of all.
     """
@@ -115,6 +124,9 @@ class Result:
     variance: float | None = None
     variance_interval: tuple[float, float] | None = None
     envelope: np.ndarray | None = None
+    model: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    command: str = ""
 
     def __post_init__(self) -> None:
         for name in ("labels", "means", "weights", "posterior", "runner_up", "fixed", "envelope"):
@@ -293,12 +305,12 @@ def build_result(
 ) -> Result:
     """The result of a run from its ledger. The status is decided here, by comparing numbers."""
     point, known = ledger.incumbent, problem
-    posterior = runner_up = fixed = None
+    posterior = runner_up = fixed = alone = None
     if point is not None:
         point = _ordered(problem, point)
         fixed = fixed_samples(problem)
         known = problem if point.variance is None else problem.at_scale(1.0 / point.variance)
-        posterior, runner_up = _posterior(known, point.labels, point.means, point.weights)
+        posterior, runner_up, alone = _posterior(known, point.labels, point.means, point.weights)
         posterior[fixed], runner_up[fixed] = 1.0, -1
     lower = ledger.bound
     status = decide(ledger.upper, lower, ledger.tolerances, infeasible=infeasible)
@@ -322,7 +334,7 @@ def build_result(
         names=problem.names,
         component_names=problem.component_names,
         feature_names=columns,
-        constraints=() if point is None else satisfaction_table(problem, point.labels),
+        constraints=() if point is None else satisfaction_table(problem, point.labels, alone),
         trace=tuple(ledger.trace),
         nodes=ledger.nodes,
         seconds=ledger.elapsed,
@@ -339,6 +351,8 @@ def build_result(
         envelope=None
         if ledger.envelope is None
         else np.array([(0.5 * t, x) for t, x in ledger.envelope.points]),
+        model=model_in_words(problem),
+        versions=versions(),
     )
 
 
@@ -374,15 +388,16 @@ def _ordered(problem: Problem, point: Point) -> Point:
 
 def _posterior(
     problem: Problem, labels: np.ndarray, means: np.ndarray, weights: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Posterior probability of the assigned component, and the best other one."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Posterior probability of the assigned component, the best other one, and the best one of all."""
     costs = problem.objective.component_costs(means, weights)
     best = costs.min(axis=1, keepdims=True)
     odds = np.exp(best - costs)
     rows = np.arange(len(labels))
     probability = odds[rows, labels] / odds.sum(axis=1)
     if problem.n_components == 1:
-        return probability, np.full(len(labels), -1, dtype=np.int64)
+        return probability, np.full(len(labels), -1, dtype=np.int64), labels
+    alone = np.where(costs[rows, labels] <= costs.min(axis=1), labels, costs.argmin(axis=1))
     others = costs.copy()
     others[rows, labels] = np.inf
-    return probability, others.argmin(axis=1)
+    return probability, others.argmin(axis=1), alone

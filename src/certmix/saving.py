@@ -73,11 +73,21 @@ def as_dict(result: Result) -> dict[str, Any]:
         "component_names": list(result.component_names),
         "feature_names": list(result.feature_names),
         "constraints": [
-            {"kind": c.kind, "text": c.text, "source": c.source, "satisfied": c.satisfied}
+            {
+                "kind": c.kind,
+                "text": c.text,
+                "source": c.source,
+                "satisfied": c.satisfied,
+                "tight": c.tight,
+                "room": c.room,
+            }
             for c in result.constraints
         ],
         "trace": [[p.seconds, finite(p.incumbent), finite(p.bound)] for p in result.trace],
         "preprocessing": None if result.transform is None else result.transform.as_dict(),
+        "model": dict(result.model),
+        "versions": dict(result.versions),
+        "command": result.command,
     }
 
 
@@ -195,7 +205,14 @@ def _fields(document: Mapping[str, Any]) -> dict[str, Any]:
         "component_names": component_names,
         "feature_names": feature_names,
         "constraints": tuple(
-            Satisfaction(str(c["kind"]), str(c["text"]), str(c["source"]), bool(c["satisfied"]))
+            Satisfaction(
+                str(c["kind"]),
+                str(c["text"]),
+                str(c["source"]),
+                bool(c["satisfied"]),
+                None if c.get("tight") is None else bool(c["tight"]),
+                str(c.get("room", "")),
+            )
             for c in document["constraints"]
         ),
         "trace": tuple(
@@ -217,6 +234,9 @@ def _fields(document: Mapping[str, Any]) -> dict[str, Any]:
         "data": _array(document.get("data"), "data", (n, d), np.float64),
         "precision": _precision(document.get("precision"), K, d),
         "transform": _transform(document.get("preprocessing")),
+        "model": _texts(document.get("model", {}), "model"),
+        "versions": _texts(document.get("versions", {}), "versions"),
+        "command": str(document.get("command", "")),
     }
 
 
@@ -267,6 +287,12 @@ def _strings(value: Any, what: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(x, str) for x in value):
         raise InputError(f"{what} is not a list of texts")
     return tuple(value)
+
+
+def _texts(value: Any, what: str) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(x, str) for x in value.values()):
+        raise InputError(f"{what} is not a list of names and texts")
+    return value
 
 
 def _array(value: Any, what: str, shape: tuple[int | None, ...], kind: type) -> np.ndarray | None:

@@ -17,6 +17,7 @@ from certmix.cli.completion import answer_completions, completion_command
 from certmix.cli.engines import engines_command
 from certmix.cli.flags import with_flags
 from certmix.cli.path import WITHOUT, path_command
+from certmix.cli.report import report_command
 from certmix.cli.solve import solve_command
 from certmix.cli.standard_output import failed
 from certmix.cli.verify import verify_command
@@ -65,6 +66,7 @@ app.command("path", cls=Command, short_help="Compare numbers of components and p
 app.command(
     "verify", cls=Command, short_help="Check a certificate without trusting the program that made it."
 )(with_flags(verify_command))
+app.command("report", cls=Command, short_help="Write a saved result as one HTML page.")(report_command)
 app.command("engines", cls=Command, short_help="List the engines and what each can honour.")(engines_command)
 # The commands of the paper are known by their places only: nothing here imports its wing.
 app.command("export", cls=Command, short_help="Write the paper's model of a problem for other solvers.")(

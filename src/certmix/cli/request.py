@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated
 
 from certmix.cli.commands import data_or
 from certmix.cli.flags import flag
-from certmix.options import Option, options_of
+from certmix.options import Option, Options, options_of
 
 BUILT_IN = ("iris1d", "iris", "wine", "brca", "mixture")
 RULES = ("mean-precision", "mean-covariance", "pooled")
@@ -181,17 +182,25 @@ def stated(request: Request) -> set[str]:
     return {part for part, given in told.items() if given}
 
 
-def told(request: Request) -> str:
+def told(asked: Request | Options, *, without: Collection[str] = ("data",)) -> str:
     """The options that were given, as one would type them (files without their folders)."""
     words: list[str] = []
-    for f in fields(request):
-        value = getattr(request, f.name)
-        if f.name == "data" or value == f.default:
+    known = options_of(Request if isinstance(asked, Request) else Options)
+    for f in fields(asked):
+        value = getattr(asked, f.name)
+        if f.name in without or value is None or value == f.default or known[f.name].python_only:
             continue
-        yes, _, no = flag(f.name, options_of(Request)[f.name]).partition("/")
+        yes, _, no = flag(f.name, known[f.name]).partition("/")
         for one in value if isinstance(value, (list, tuple)) else [value]:
             words += [yes if one else no] if isinstance(one, bool) else [yes, getattr(one, "name", str(one))]
     return shlex.join(words)
+
+
+def command(request: Request, options: Options) -> str:
+    """The command that repeats a run, in a folder that holds its files."""
+    data = request.data if built_in(request) else Path(request.data).name
+    own = told(options, without=("resume",))  # a run that was taken up again is repeated from its beginning
+    return " ".join(filter(None, ("certmix solve", shlex.quote(data), told(request), own)))
 
 
 def given(request: Request, panel: str) -> list[str]:

@@ -12,7 +12,8 @@ from certmix import interruption
 from certmix.ahead import Helpers
 from certmix.cli.building import Asked, build
 from certmix.cli.output import check_directory, document, nothing, prepare_directory, write_files
-from certmix.cli.request import Request, told
+from certmix.cli.report import check_page
+from certmix.cli.request import Request, command, told
 from certmix.cli.standard_output import say
 from certmix.engines import NAMES
 from certmix.errors import InfeasibleError, InputError, OutputError
@@ -34,6 +35,8 @@ def run_request(request: Request, options: Options, output: Output) -> int:
     if options.engine in NAMES[1:]:
         options.refuse_unused(options.engine)  # told before the data are read
     output = _resuming(output, options.resume)
+    if output.report is not None:
+        check_page(output.report, "--report")
     if output.out is not None:
         check_directory(output.out, overwrite=output.overwrite)
     try:
@@ -47,7 +50,7 @@ def run_request(request: Request, options: Options, output: Output) -> int:
     if not output.quiet:
         tell(asked)
     with interruption.held():  # from here on there is something to lose
-        result = _solve(asked, options, output)
+        result = _solve(asked, options, output, command(request, options))
         if options.verify is True:
             said = result.verification if result.verdict is None else result.verdict.sentence
             print(said, file=sys.stderr)
@@ -77,6 +80,10 @@ def _write(result: Result, asked: Asked, output: Output) -> OutputError | None:
             write_files(result, asked, output.out)
             if result.data is not None and result.data.nbytes > MOST_DATA and not output.quiet:
                 print("note: result.npz leaves out the samples, more than 50 MB", file=sys.stderr)
+        if output.report is not None:
+            from certmix.reporting import report
+
+            report(result, output.report)
     except OutputError as error:
         return error
     return None
@@ -89,7 +96,7 @@ def exit_code(result: Result) -> int:
     return {Status.OPTIMAL: 0, Status.INFEASIBLE: 4}.get(result.status, 3)
 
 
-def _solve(asked: Asked, options: Options, output: Output) -> Result:
+def _solve(asked: Asked, options: Options, output: Output, command: str) -> Result:
     observers: list[Observer] = []
     with ExitStack() as stack:
         if output.out is not None:
@@ -109,7 +116,7 @@ def _solve(asked: Asked, options: Options, output: Output) -> Result:
         if options.certificate is None and output.out is not None:
             options = replace(options, certificate=True)
         result = solve(asked.problem, options=options, observers=observers)
-        return replace(result, transform=asked.transform)
+        return replace(result, transform=asked.transform, command=command)
 
 
 def with_options(result: Result, request: Request) -> Result:

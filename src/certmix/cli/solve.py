@@ -26,6 +26,9 @@ class Output:
         ),
     ] = None
     overwrite: Annotated[bool, Option("Let --out replace the results of an earlier run.", panel=_OUT)] = False
+    report: Annotated[
+        Path | None, Option("Write the result as one HTML page.", metavar="FILE", panel=_OUT)
+    ] = None
     json: Annotated[bool, Option("Print the result as one JSON object.", panel=_OUT)] = False
     quiet: Annotated[bool, Option("No log.", flags=("--quiet", "-q"), panel=_OUT)] = False
 

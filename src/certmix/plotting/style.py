@@ -6,7 +6,7 @@ from typing import Any
 
 # Okabe and Ito's palette, without black.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
-MARKERS = "osD^vP*X"
+MARKERS = "osD^vP*<"  # as many as have no divisor in common with the number of colours
 
 
 def axes_or_new(axes: Any) -> Any:
@@ -23,5 +23,5 @@ def colour(k: int) -> str:
 
 
 def marker(k: int) -> str:
-    """The marker changes when the colours start over, so that no two components look alike."""
-    return MARKERS[k // len(COLOURS) % len(MARKERS)]
+    """Every component has a marker of its own, too; 56 of them look different."""
+    return MARKERS[k % len(MARKERS)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from certmix.problem.rules import ALL, Rules
+from certmix.problem.tightness import tightness
 from certmix.problem.wording import describe
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ class Satisfaction:
     text: str
     source: str
     satisfied: bool
+    tight: bool | None = None
+    """Whether it has a say: its limit is reached, or a sample would be elsewhere without it; None if nobody looked."""
+    room: str = ""
+    """How tight it is, in words."""
 
 
 def satisfied(problem: Problem, labels: np.ndarray) -> np.ndarray:
@@ -57,9 +62,21 @@ def is_feasible(problem: Problem, labels: np.ndarray) -> bool:
     return bool(satisfied(problem, labels).all())
 
 
-def satisfaction_table(problem: Problem, labels: np.ndarray) -> tuple[Satisfaction, ...]:
-    """Every constraint in words, and whether the labels satisfy it."""
-    return tuple(
+def satisfaction_table(
+    problem: Problem, labels: np.ndarray, alone: np.ndarray | None = None
+) -> tuple[Satisfaction, ...]:
+    """Every constraint in words, and whether the labels satisfy it; with ``alone`` also how tight it is.
+
+    Parameters
+    ----------
+    alone : (n,), optional
+        The cheapest component of every sample at the means and weights of the clustering.
+    """
+    table = tuple(
         Satisfaction(item.kind, describe(problem, item), item.source, bool(good))
         for item, good in zip(problem.constraints, satisfied(problem, labels), strict=True)
     )
+    if alone is None or not table:
+        return table
+    found = tightness(problem, labels, alone)
+    return tuple(replace(line, tight=t.tight, room=t.room) for line, t in zip(table, found, strict=True))

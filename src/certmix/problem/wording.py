@@ -1,10 +1,13 @@
-"""Constraints in words."""
+"""A problem in words: its constraints, and all the rest."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from certmix.problem import constraints as c
+from certmix.problem.features import Feature, features
 
 if TYPE_CHECKING:
     from certmix.problem.problem import Problem
@@ -57,3 +60,62 @@ def describe(problem: Problem, item: c.Constraint) -> str:
             whom = _listed([sample(s) for s in item.samples])
             return f"{how} {item.limit} of {whom} in {component(item.component)}"
     return repr(item)
+
+
+def model_in_words(problem: Problem) -> dict[str, str]:
+    """What is asked, but for its constraints: a few names and what there is to say of each."""
+    used = features(problem)
+    boxes = [
+        words
+        for feature, words in (
+            (Feature.MEAN_BOX, "the means are bounded"),
+            (Feature.WEIGHT_BOX, "the weights are bounded"),
+            (Feature.ESTIMATORS, f"estimated from their cluster: {', '.join(sorted(problem.estimators))}"),
+        )
+        if feature in used
+    ]
+    empty = "some may be empty" if problem.allow_empty else "each with at least one sample"
+    return {
+        "samples": f"{problem.n_samples}",
+        "features": f"{problem.n_features}",
+        "components": f"{problem.n_components}, {empty}",
+        "covariance": _covariance(problem),
+        "weights": _weights(problem),
+        "prior": _prior(problem),
+        **({"boxes": "; ".join(boxes)} if boxes else {}),
+        "side constraints": f"{len(problem.constraints)}",
+    }
+
+
+def _covariance(problem: Problem) -> str:
+    known = problem.covariance
+    entries = known.precision.entries
+    own = "" if known.shared else ", one for each component"
+    spherical = known.precision.diagonal and bool(np.all(entries == entries[:, :1]))
+    if known.variances is not None:
+        low, high = known.variances
+        limits = [f"from {low:.6g}"] * (low > 0.0) + [f"up to {high:.6g}"] * bool(np.isfinite(high))
+        shape = "" if spherical and np.all(entries == 1.0) else ", times a known matrix"
+        return f"unknown variance{shape}{own}" + (f" ({' '.join(limits)})" if limits else "")
+    if spherical:
+        return "known: variance " + ", ".join(f"{1.0 / p:.6g}" for p in entries[:, 0]) + own
+    return f"known: a {'diagonal' if known.precision.diagonal else 'full'} matrix{own}"
+
+
+def _weights(problem: Problem) -> str:
+    fixed = problem.fixed_weights
+    if fixed is None:
+        return "free"
+    if np.all(fixed == fixed[0]):
+        return "uniform"
+    return "fixed: " + ", ".join(f"{w:.4g}" for w in fixed)
+
+
+def _prior(problem: Problem) -> str:
+    prior, said = problem.prior, []
+    if prior.on_means:
+        said.append("Gaussian on the means")
+    if prior.on_weights:
+        alpha = ", ".join(f"{a:.4g}" for a in dict.fromkeys(prior.alpha.tolist()))
+        said.append(f"Dirichlet({alpha}) on the weights")
+    return " and ".join(said) or "flat"

@@ -1,0 +1,271 @@
+"""The sections of a report that are about the clustering."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from certmix.reporting.charts import profile, ticks
+from certmix.reporting.markup import Markup, joined, own_words, tag
+from certmix.reporting.samples import LEAST_ROWS, MOST_ROWS, Shown
+from certmix.reporting.shapes import colour_class, glyph
+from certmix.reporting.tables import sortable, table
+
+MOST_FEATURES = 60
+
+
+def section(title: str, *children: Markup | str | None, anchor: str) -> Markup:
+    return tag("section", tag("h2", title), *children, id=anchor)
+
+
+def note(*words: Markup | str) -> Markup:
+    return tag("p", *words, class_="note")
+
+
+def component(shown: Shown, k: int) -> Markup:
+    """The name of a component with its mark."""
+    return joined(glyph(k), own_words(shown.result.component_names[k]))
+
+
+def _other(shown: Shown, i: int) -> Markup:
+    name = shown.other(i)
+    names = shown.result.component_names
+    return component(shown, names.index(name)) if name in names else own_words(name)
+
+
+def clusters(shown: Shown) -> Markup:
+    """Samples in the plane; the script draws them."""
+    result, where = shown.result, shown.plane
+    if where is None:
+        return section(
+            "Clusters",
+            note("The samples were not kept with the result, so there is no picture of them."),
+            anchor="clusters",
+        )
+    legend = [
+        tag("button", component(shown, k), type="button", class_="key", data_component=k, aria_pressed="true")
+        for k in range(result.n_components)
+    ]
+    axes = (
+        "Principal components of the samples, in units of the known covariance."
+        if where.principal
+        else "Each mark is a sample."
+    )
+    few = len(shown.drawn) < len(result.names)
+    thinned = (
+        f" {len(shown.drawn):,} of {len(result.names):,} samples are drawn: the least certain, and a random choice."
+        if few
+        else ""
+    )
+    return section(
+        "Clusters",
+        tag(
+            "div",
+            tag("div", legend, class_="legend", role="group", aria_label="Components to show"),
+            tag("label", "Find ", tag("input", type="search", id="find", placeholder="name of a sample")),
+            tag("span", "", id="found", role="status"),
+            class_="controls",
+        ),
+        tag(
+            "div",
+            tag("canvas", id="plane", aria_label="Samples in two dimensions, by component", role="img"),
+            tag("canvas", id="marks", aria_hidden="true"),
+            tag("div", "", id="tip", role="status", hidden=True),
+            class_="plane",
+        ),
+        tag("noscript", note("The picture needs JavaScript.")),
+        note(axes, " Rings: uncertain samples. Crosses: means. Point at a sample to see more.", thinned),
+        anchor="clusters",
+    )
+
+
+def components(shown: Shown) -> Markup:
+    """Sizes and weights."""
+    result = shown.result
+    assert result.sizes is not None
+    assert result.weights is not None
+    assert result.labels is not None
+    most = max(1, int(result.sizes.max()))
+    head = ["component", "samples", "", "weight", "uncertain"]
+    if shown.silhouettes is not None:
+        head.append("mean silhouette")
+    if shown.margins is not None:
+        head.append("smallest margin")
+    rows = []
+    for k in range(result.n_components):
+        own = result.labels == k
+        bar = tag("i", class_=colour_class(k), style=f"width:{result.sizes[k] / most:.2%}")
+        row: list[Markup | str] = [
+            component(shown, k),
+            str(result.sizes[k]),
+            tag("div", bar, class_="size", title=f"{result.sizes[k] / len(own):.1%} of the samples"),
+            f"{result.weights[k]:.4f}",
+            str(np.count_nonzero(shown.uncertain[own])),
+        ]
+        if shown.silhouettes is not None:
+            row.append(f"{shown.silhouettes[own].mean():.3f}" if own.any() else "")
+        if shown.margins is not None:
+            row.append(f"{shown.margins.lower[own].min():.3g}" if own.any() else "")
+        rows.append(row)
+    return section("Components", table(head, rows), anchor="components")
+
+
+def means(shown: Shown) -> Markup:
+    """Means as a heat map, in the coordinates that were clustered and, if they differ, in those of the file."""
+    result = shown.result
+    assert result.means is not None
+    spread = None if shown.plane is None else _spread(shown)
+    parts = [_heat(shown, result.feature_names, result.means, spread)]
+    if result.transform is not None:
+        original = result.transform.invert(result.means)
+        parts += [
+            tag("h3", "In the units of the file"),
+            _heat(shown, result.transform.columns, original, None),
+        ]
+    words = (
+        "Colour: how many standard deviations of the feature a mean lies above (orange) or below (blue) the mean of "
+        "all samples."
+        if spread is not None
+        else "Colour: where a mean lies among the means of the feature, orange above and blue below."
+    )
+    return section("Means", *parts, note(words), anchor="means")
+
+
+def _spread(shown: Shown) -> tuple[np.ndarray, np.ndarray]:
+    data = np.asarray(shown.result.data if shown.data is None else shown.data, dtype=float)
+    return data.mean(axis=0), data.std(axis=0)
+
+
+def _heat(
+    shown: Shown, names: tuple[str, ...], values: np.ndarray, spread: tuple[np.ndarray, np.ndarray] | None
+) -> Markup:
+    centre, scale = (values.mean(axis=0), values.std(axis=0)) if spread is None else spread
+    with np.errstate(divide="ignore", invalid="ignore"):
+        strength = np.nan_to_num((values - centre) / scale, nan=0.0, posinf=0.0, neginf=0.0)
+    order = np.arange(len(names))
+    if len(names) > MOST_FEATURES:
+        order = np.sort(np.argsort(-np.ptp(strength, axis=0), kind="stable")[:MOST_FEATURES])
+    head = ["feature", *(component(shown, k) for k in range(len(values)))]
+    rows = [
+        tag(
+            "tr",
+            tag("th", own_words(names[j]), scope="row"),
+            [_cell(values[k, j], strength[k, j]) for k in range(len(values))],
+        )
+        for j in order
+    ]
+    left = len(names) - len(order)
+    more = (
+        note(f"{left} more features, on which the means differ less, are in parameters.csv.")
+        if left
+        else None
+    )
+    return joined(table(head, rows, class_="heat"), more)
+
+
+def _cell(value: float, strength: float) -> Markup:
+    side = "warm" if strength > 0 else "cool"
+    share = min(1.0, abs(float(strength)) / 2.0) * 75.0
+    return tag(
+        "td",
+        f"{value:.4g}",
+        style=f"--share:{share:.0f}%",
+        class_=side,
+        title=f"{strength:+.2f} standard deviations",
+    )
+
+
+def certainty(shown: Shown) -> Markup | None:
+    """Margins of the samples of every component, or silhouettes."""
+    result, margins = shown.result, shown.margins
+    assert result.labels is not None
+    if margins is not None:
+        low, high = margins.lower, np.where(np.isfinite(margins.upper), margins.upper, margins.lower)
+        finite = high[np.isfinite(high)]
+        most = (
+            max(2.0 * margins.within, 1e-9) if margins.within > 0 else float(finite.max(initial=1.0)) or 1.0
+        )
+        limits, title = (0.0, most), "Margins"
+        fixed, open_, unclear = (
+            sum(s == name for s in margins.states) for name in ("fixed", "open", "undecided")
+        )
+        words = (
+            f"The margin of a sample is the least extra cost, in nats, of a clustering that parts it from its cluster. "
+            f"Within {margins.within:g} nats of the best, {fixed} samples are fixed, {open_} could be elsewhere, "
+            f"{unclear} are undecided. Bars are cut off at {most:g}; the pale part is not settled."
+        )
+    elif shown.silhouettes is not None:
+        low = high = shown.silhouettes
+        limits, title = (min(0.0, float(low.min())), 1.0), "Silhouettes"
+        words = (
+            "1 at the mean of its own component, 0 half-way to the nearest other one, negative beyond: "
+            "(b - a) / max(a, b) with the distances a and b to these means, in the metric of the known covariance."
+        )
+    else:
+        return None
+    strips = []
+    for k in range(result.n_components):
+        own = result.labels == k
+        if not own.any():
+            continue
+        height = 1.2 + 8.0 * float(own.mean())
+        strips.append(
+            tag(
+                "div",
+                tag("div", component(shown, k), class_="name"),
+                tag(
+                    "div",
+                    profile(low[own], high[own], limits),
+                    class_=f"strip {colour_class(k)}",
+                    style=f"height:{height:.2f}rem",
+                ),
+                class_="profile",
+            )
+        )
+    span = limits[1] - limits[0]
+    marks = [tag("span", f"{v:g}", style=f"left:{(v - limits[0]) / span:.2%}") for v in ticks(*limits)]
+    strips.append(
+        tag("div", tag("div", class_="name"), tag("div", marks, class_="across"), class_="profile axis")
+    )
+    return section(title, tag("div", strips, class_="profiles"), note(words), anchor="certainty")
+
+
+def uncertain(shown: Shown) -> Markup:
+    """The least certain samples in a table that can be sorted."""
+    result, margins = shown.result, shown.margins
+    assert result.labels is not None
+    assert result.posterior is not None
+    count = int(np.count_nonzero(shown.uncertain))
+    head = [("sample", "text"), ("component", "text"), ("would go to", "text"), ("posterior", "number")]
+    if margins is not None:
+        head += [("margin (nats)", "number"), ("state", "text")]
+    if shown.silhouettes is not None:
+        head.append(("silhouette", "number"))
+    rows = []
+    for i in shown.rows.tolist():
+        cells: list[tuple[Markup | str, object]] = [
+            (own_words(result.names[i]), result.names[i]),
+            (component(shown, int(result.labels[i])), result.component_names[result.labels[i]]),
+            (_other(shown, i), shown.other(i)),
+            (f"{result.posterior[i]:.4f}", float(result.posterior[i])),
+        ]
+        if margins is not None:
+            cells += [(shown.margin(i), float(margins.lower[i])), (margins.states[i], margins.states[i])]
+        if shown.silhouettes is not None:
+            cells.append((f"{shown.silhouettes[i]:.3f}", float(shown.silhouettes[i])))
+        rows.append((i, cells))
+    kind = (
+        "open, undecided or with a posterior below 0.95"
+        if margins is not None
+        else "with a posterior below 0.95"
+    )
+    words = f"{count} of {len(result.names)} samples are {kind}."
+    if count < LEAST_ROWS:
+        words += f" The {len(rows)} least certain are listed."
+    if count > MOST_ROWS:
+        words += f" The {MOST_ROWS} least certain are listed; assignments.csv has all."
+    return section(
+        "Uncertain samples",
+        note(words),
+        sortable(head, rows, caption="Least certain samples"),
+        anchor="uncertain",
+    )
