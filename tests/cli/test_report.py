@@ -89,3 +89,16 @@ def test_a_report_of_an_infeasible_problem(certmix, files):
     answer = certmix(f"{SMALL} --min-size 4 --report page.html")
     assert answer.code == 4
     assert "--min-size" in answer.err
+
+
+def test_plot_draws_the_result(certmix, files):
+    """--plot writes a picture, with the run or afterwards; other endings are refused before any work."""
+    answer = certmix(f"{SMALL} --out one --plot page.svg")
+    assert answer.code == 0
+    assert "<svg" in (files / "page.svg").read_text()
+    assert certmix("report one --plot page.png").out.split() == ["one/report.html", "page.png"]
+    assert (files / "page.png").read_bytes().startswith(b"\x89PNG")
+    refused = certmix(f"{SMALL} --out two --plot page.gif")
+    assert refused.code == 2
+    assert "must end with" in refused.err
+    assert not (files / "two").exists()

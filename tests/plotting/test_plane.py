@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from report_results import solved
+from plotted_results import solved
 
 from certmix.errors import InputError
 from certmix.plotting.plane import plane

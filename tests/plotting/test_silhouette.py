@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from report_results import solved
+from plotted_results import solved
 
 from certmix.errors import InputError
-from certmix.plotting import plot_silhouettes
 from certmix.plotting.silhouette import silhouettes
 
 
@@ -31,15 +25,6 @@ def test_silhouettes_by_hand():
         precision=np.array([np.diag([1.0, 9.0])]),
     )
     np.testing.assert_allclose(silhouettes(small), [1.0, 0.0, (1 - 3) / 3, (5 - 3) / 5])
-
-
-def test_one_bar_for_each_component():
-    """Every component has its members, the best first."""
-    result = solved(K=3, rules=False)
-    axes = plot_silhouettes(result, plt.figure().add_subplot())
-    assert len(axes.collections) == 3
-    assert [t.get_text() for t in axes.get_yticklabels()] == list(result.component_names)
-    plt.close("all")
 
 
 def test_one_component_has_none():

@@ -9,13 +9,13 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from report_results import HOSTILE, margins_document, solved
+from plotted_results import HOSTILE, margins_document, solved
 
 import certmix
 from certmix.errors import InputError
 from certmix.io.transform import Transform
+from certmix.plotting.margins import margins_of
 from certmix.reporting import page, report
-from certmix.reporting.margins import margins_of
 from certmix.reporting.samples import MOST_POINTS, Shown
 from certmix.result import Result
 from certmix.status import Status
@@ -117,7 +117,7 @@ def test_margins_are_shown_where_they_are_known():
     result = solved()
     read = Reader(page(result, margins_of(result, margins_document(result))))
     said = {name: " ".join(text.split()) for name, text in read.sections.items()}
-    assert "58 samples are fixed, 1 could be elsewhere, 1 are undecided" in said["certainty"]
+    assert "58 fixed, 1 open, 1 undecided" in said["certainty"]
     assert said["uncertain"].index("0.25 open") < said["uncertain"].index("0.5 to 3 undecided")
     assert json.loads(read.data)["samples"]["margin"][1] == "0.25"
 

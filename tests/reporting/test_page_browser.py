@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from report_results import HOSTILE, margins_document, solved
+from plotted_results import HOSTILE, margins_document, solved
 
 import browser
 from certmix.reporting import report

@@ -13,12 +13,13 @@ from certmix import interruption
 from certmix.ahead import Helpers
 from certmix.cli.building import Asked, Prepared
 from certmix.cli.output import CERTIFICATE, check_directory, prepare_directory, write_files
+from certmix.cli.pictures import check_picture, write_picture
 from certmix.cli.request import Request, told
 from certmix.cli.running import tell, with_options
 from certmix.cli.standard_output import say
 from certmix.engines import NAMES
 from certmix.errors import InputError, OutputError
-from certmix.io.atomic import write_atomically, write_text
+from certmix.io.atomic import write_text
 from certmix.io.strict_json import dumps
 from certmix.options import Options
 from certmix.selection.criterion import ICL, SQUARES
@@ -31,7 +32,6 @@ from certmix.status import Status
 if TYPE_CHECKING:
     from certmix.cli.path import PathOutput
 
-FIGURES = (".png", ".pdf", ".svg")
 NAME = "path"
 
 
@@ -39,8 +39,8 @@ def run_path(request: Request, options: Options, output: PathOutput) -> int:
     """Build the problems, compare them, write what was found; return the exit code."""
     if options.engine in NAMES[1:]:
         options.refuse_unused(options.engine)
-    if output.plot is not None and output.plot.suffix.lower() not in FIGURES:
-        raise InputError(f"--plot {output.plot}: the name must end with {', '.join(FIGURES)}")
+    if output.plot is not None:
+        check_picture(output.plot)
     if output.out is not None:
         check_directory(output.out, overwrite=output.overwrite)
         options = replace(options, certificate=True) if options.certificate is None else options
@@ -138,6 +138,4 @@ def _draw(found: Path, file: File) -> None:
     except ImportError:
         print("warning: --plot needs matplotlib, which is not installed", file=sys.stderr)
         return
-    picture = io.BytesIO()
-    axes.figure.savefig(picture, format=file.suffix[1:].lower(), dpi=200)
-    write_atomically(file, picture.getvalue())
+    write_picture(axes.figure, file)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from certmix.cli.pictures import check_picture, write_picture
+
 PAGES = (".html", ".htm")
 
 
@@ -17,22 +19,31 @@ def report_command(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="The page. Default: report.html in DIR.")
     ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="A picture too: PNG, PDF or SVG.")
+    ] = None,
 ) -> None:
     """Write the result of a run as one HTML page that needs no network.
 
     Where DIR holds the margins that certmix stability wrote (stability.json), the page shows them.
     """
     from certmix.cli.standard_output import say
+    from certmix.plotting.source import beside
     from certmix.reporting import report
-    from certmix.reporting.margins import STABILITY
     from certmix.result import Result
 
     folder = directory if directory.is_dir() else directory.parent
     page = folder / "report.html" if out is None else out
     check_page(page, "--out")
-    result = Result.load(directory)
-    beside = folder / STABILITY
-    say(f"{report(result, page, stability=beside if beside.is_file() else None)}\n")
+    if plot is not None:
+        check_picture(plot)
+    result, stability = Result.load(directory), beside(directory)
+    say(f"{report(result, page, stability=stability)}\n")
+    if plot is not None:
+        from certmix.plotting import plot_overview
+
+        write_picture(plot_overview(result, stability=stability), plot)
+        say(f"{plot}\n")
 
 
 def check_page(path: Path, option: str) -> None:

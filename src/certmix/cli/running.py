@@ -12,6 +12,7 @@ from certmix import interruption
 from certmix.ahead import Helpers
 from certmix.cli.building import Asked, build
 from certmix.cli.output import check_directory, document, nothing, prepare_directory, write_files
+from certmix.cli.pictures import check_picture, write_picture
 from certmix.cli.report import check_page
 from certmix.cli.request import Request, command, told
 from certmix.cli.standard_output import say
@@ -37,6 +38,8 @@ def run_request(request: Request, options: Options, output: Output) -> int:
     output = _resuming(output, options.resume)
     if output.report is not None:
         check_page(output.report, "--report")
+    if output.plot is not None:
+        check_picture(output.plot)
     if output.out is not None:
         check_directory(output.out, overwrite=output.overwrite)
     try:
@@ -84,6 +87,10 @@ def _write(result: Result, asked: Asked, output: Output) -> OutputError | None:
             from certmix.reporting import report
 
             report(result, output.report)
+        if output.plot is not None:
+            from certmix.plotting import plot_overview
+
+            write_picture(plot_overview(result), output.plot)
     except OutputError as error:
         return error
     return None

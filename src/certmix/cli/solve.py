@@ -29,6 +29,9 @@ class Output:
     report: Annotated[
         Path | None, Option("Write the result as one HTML page.", metavar="FILE", panel=_OUT)
     ] = None
+    plot: Annotated[Path | None, Option("Draw the result: PNG, PDF or SVG.", metavar="FILE", panel=_OUT)] = (
+        None
+    )
     json: Annotated[bool, Option("Print the result as one JSON object.", panel=_OUT)] = False
     quiet: Annotated[bool, Option("No log.", flags=("--quiet", "-q"), panel=_OUT)] = False
 

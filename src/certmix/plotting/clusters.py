@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from certmix.plotting.plane import plane
-from certmix.plotting.style import axes_or_new, colour, marker
-
-if TYPE_CHECKING:
-    from certmix.result import Result
+from certmix.plotting.source import Source, loaded
+from certmix.plotting.style import axes_or_new, colour, marker, plain
 
 
 def plot_clusters(
-    result: Result, axes: Any = None, *, data: Any = None, features: tuple[int, int] | None = None
+    result: Source, axes: Any = None, *, data: Any = None, features: tuple[int, int] | None = None
 ) -> Any:
     """Plot samples coloured by component; the less certain a sample is, the larger its ring.
 
     Parameters
     ----------
-    result : Result
-        A loaded one will do.
+    result : Result, or the path of a saved one
     axes : matplotlib axes, optional
     data : array-like of shape (n, d), optional
         The samples as they were clustered, where the result does not hold them (more than 50 MB are not saved).
@@ -33,6 +30,7 @@ def plot_clusters(
     -------
     matplotlib axes
     """
+    result = loaded(result)
     shown = plane(result, data=data, features=features)
     assert result.posterior is not None
     labels = np.asarray(result.labels)
@@ -44,7 +42,7 @@ def plot_clusters(
             s=18,
             color=colour(k),
             marker=marker(k),
-            label=f"{name} ({rows.sum()})",
+            label=plain(f"{name} ({rows.sum()})"),
             zorder=2,
         )
         axes.scatter(*shown.means[k], s=120, color=colour(k), marker="X", edgecolors="black", zorder=4)
@@ -60,7 +58,7 @@ def plot_clusters(
             label="posterior below 0.95",
             zorder=3,
         )
-    axes.set_xlabel(shown.names[0])
-    axes.set_ylabel(shown.names[1])
-    axes.legend(title="component")
+    axes.set_xlabel(plain(shown.names[0]))
+    axes.set_ylabel(plain(shown.names[1]))
+    axes.legend(title="component", fontsize="small", framealpha=0.7)
     return axes

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from certmix.errors import InputError
+from certmix.plotting.source import Source, loaded
 from certmix.plotting.style import axes_or_new, colour
 from certmix.problem.symmetric_matrices import Matrices
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 STEPS = 400
 
 
-def plot_envelope(result: Result, axes: Any = None) -> Any:
+def plot_envelope(result: Source, axes: Any = None) -> Any:
     """Plot the proved lower bound and the clustering's objective against the variance.
 
     The dots are the variances at which the problem was solved, the grey band the variances for which the clustering
@@ -24,13 +25,14 @@ def plot_envelope(result: Result, axes: Any = None) -> Any:
 
     Parameters
     ----------
-    result : Result of a problem with an unknown variance
+    result : Result of a problem with an unknown variance, or the path of a saved one
     axes : matplotlib axes, optional
 
     Returns
     -------
     matplotlib axes
     """
+    result = loaded(result)
     if result.envelope is None or result.variance is None or len(result.envelope) < 2:
         raise InputError("there is no envelope to plot: it takes a proof with an unknown variance")
     axes = axes_or_new(axes)

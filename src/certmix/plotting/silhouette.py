@@ -8,7 +8,6 @@ import numpy as np
 
 from certmix.errors import InputError
 from certmix.plotting.plane import samples_of
-from certmix.plotting.style import axes_or_new, colour
 from certmix.problem.symmetric_matrices import Matrices
 
 if TYPE_CHECKING:
@@ -36,34 +35,3 @@ def silhouettes(result: Result, *, data: Any = None) -> np.ndarray:
     other = distances.min(axis=1)
     most = np.maximum(own, other)
     return np.divide(other - own, most, out=np.zeros(len(samples)), where=most > 0.0)
-
-
-def plot_silhouettes(result: Result, axes: Any = None, *, data: Any = None) -> Any:
-    """Plot the silhouette of every sample, component by component, best first.
-
-    Parameters
-    ----------
-    result : Result
-    axes : matplotlib axes, optional
-    data : array-like of shape (n, d), optional
-        The samples, where the result does not hold them.
-
-    Returns
-    -------
-    matplotlib axes
-    """
-    values = silhouettes(result, data=data)
-    axes = axes_or_new(axes)
-    start, middles = 0, []
-    for k in range(result.n_components):
-        own = np.sort(values[result.labels == k])[::-1]
-        rows = np.arange(start, start + len(own))
-        axes.fill_betweenx(rows, 0.0, own, step="mid", color=colour(k))
-        middles.append(start + len(own) / 2)
-        start += len(own) + max(1, len(values) // 50)
-    axes.axvline(float(values.mean()), color="0.3", linestyle="--", linewidth=0.8)
-    axes.set_yticks(middles, result.component_names)
-    axes.invert_yaxis()
-    axes.set_xlabel("silhouette (distances to means)")
-    axes.set_ylabel("component")
-    return axes

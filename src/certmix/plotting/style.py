@@ -18,6 +18,12 @@ def axes_or_new(axes: Any) -> Any:
     return plt.subplots(figsize=(6.4, 4.4), layout="constrained")[1]
 
 
+def plain(name: str) -> str:
+    """A name that matplotlib shows letter by letter: dollars are no mathematics, and legends leave nothing out."""
+    name = name.replace("$", r"\$")
+    return f"\u200b{name}" if name.startswith("_") else name
+
+
 def colour(k: int) -> str:
     return COLOURS[k % len(COLOURS)]
 

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from certmix.plotting.source import Source, loaded
 from certmix.plotting.style import axes_or_new, colour
 
-if TYPE_CHECKING:
-    from certmix.result import Result
 
-
-def plot_trace(result: Result, axes: Any = None) -> Any:
+def plot_trace(result: Source, axes: Any = None) -> Any:
     """Plot how the incumbent fell and the lower bound rose; the band between them is the gap.
 
     Parameters
     ----------
-    result : Result
+    result : Result, or the path of a saved one
     axes : matplotlib axes, optional
 
     Returns
     -------
     matplotlib axes
     """
+    result = loaded(result)
     axes = axes_or_new(axes)
     seconds = [point.seconds for point in result.trace] + [result.seconds]
     incumbent = _finite([point.incumbent for point in result.trace] + [result.objective])

@@ -10,8 +10,8 @@ from string import Template
 from typing import Any
 
 from certmix.io.atomic import write_atomically
+from certmix.plotting.margins import Margins, margins_of
 from certmix.reporting import about, sections
-from certmix.reporting.margins import Margins, margins_of
 from certmix.reporting.markup import Markup, embedded, joined, tag
 from certmix.reporting.samples import Shown, payload
 from certmix.result import Result

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from certmix.errors import InputError
+from certmix.plotting.margins import Margins
 from certmix.plotting.plane import Plane, plane
 from certmix.plotting.silhouette import silhouettes
-from certmix.reporting.margins import Margins
 from certmix.reporting.shapes import SHAPES
 from certmix.result import Result
 
@@ -27,6 +27,11 @@ class Shown:
     result: Result
     margins: Margins | None = None
     data: Any = None
+
+    @cached_property
+    def samples(self) -> np.ndarray | None:
+        """The samples as they were clustered; None where they were not kept."""
+        return self.result.data if self.data is None else np.asarray(self.data, dtype=float)
 
     @cached_property
     def plane(self) -> Plane | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from certmix.plotting.means import HeatMap, heat_map
 from certmix.reporting.charts import profile, ticks
 from certmix.reporting.markup import Markup, joined, own_words, tag
 from certmix.reporting.samples import LEAST_ROWS, MOST_ROWS, Shown
 from certmix.reporting.shapes import colour_class, glyph
 from certmix.reporting.tables import sortable, table
 
-MOST_FEATURES = 60
+STATES = ("fixed", "open", "undecided")
 
 
 def section(title: str, *children: Markup | str | None, anchor: str) -> Markup:
@@ -113,47 +114,35 @@ def means(shown: Shown) -> Markup:
     """Means as a heat map, in the coordinates that were clustered and, if they differ, in those of the file."""
     result = shown.result
     assert result.means is not None
-    spread = None if shown.plane is None else _spread(shown)
-    parts = [_heat(shown, result.feature_names, result.means, spread)]
+    samples = shown.samples
+    parts = [_heat(shown, heat_map(result.feature_names, result.means, samples))]
     if result.transform is not None:
         original = result.transform.invert(result.means)
         parts += [
             tag("h3", "In the units of the file"),
-            _heat(shown, result.transform.columns, original, None),
+            _heat(shown, heat_map(result.transform.columns, original)),
         ]
     words = (
         "Colour: how many standard deviations of the feature a mean lies above (orange) or below (blue) the mean of "
         "all samples."
-        if spread is not None
+        if samples is not None
         else "Colour: where a mean lies among the means of the feature, orange above and blue below."
     )
     return section("Means", *parts, note(words), anchor="means")
 
 
-def _spread(shown: Shown) -> tuple[np.ndarray, np.ndarray]:
-    data = np.asarray(shown.result.data if shown.data is None else shown.data, dtype=float)
-    return data.mean(axis=0), data.std(axis=0)
-
-
-def _heat(
-    shown: Shown, names: tuple[str, ...], values: np.ndarray, spread: tuple[np.ndarray, np.ndarray] | None
-) -> Markup:
-    centre, scale = (values.mean(axis=0), values.std(axis=0)) if spread is None else spread
-    with np.errstate(divide="ignore", invalid="ignore"):
-        strength = np.nan_to_num((values - centre) / scale, nan=0.0, posinf=0.0, neginf=0.0)
-    order = np.arange(len(names))
-    if len(names) > MOST_FEATURES:
-        order = np.sort(np.argsort(-np.ptp(strength, axis=0), kind="stable")[:MOST_FEATURES])
-    head = ["feature", *(component(shown, k) for k in range(len(values)))]
+def _heat(shown: Shown, found: HeatMap) -> Markup:
+    count = len(found.values)
+    head = ["feature", *(component(shown, k) for k in range(count))]
     rows = [
         tag(
             "tr",
-            tag("th", own_words(names[j]), scope="row"),
-            [_cell(values[k, j], strength[k, j]) for k in range(len(values))],
+            tag("th", own_words(name), scope="row"),
+            [_cell(found.values[k, j], found.strength[k, j]) for k in range(count)],
         )
-        for j in order
+        for j, name in enumerate(found.names)
     ]
-    left = len(names) - len(order)
+    left = found.left_out
     more = (
         note(f"{left} more features, on which the means differ less, are in parameters.csv.")
         if left
@@ -179,19 +168,13 @@ def certainty(shown: Shown) -> Markup | None:
     result, margins = shown.result, shown.margins
     assert result.labels is not None
     if margins is not None:
-        low, high = margins.lower, np.where(np.isfinite(margins.upper), margins.upper, margins.lower)
-        finite = high[np.isfinite(high)]
-        most = (
-            max(2.0 * margins.within, 1e-9) if margins.within > 0 else float(finite.max(initial=1.0)) or 1.0
-        )
+        low, high, most = margins.lower, margins.known_upper, margins.most
         limits, title = (0.0, most), "Margins"
-        fixed, open_, unclear = (
-            sum(s == name for s in margins.states) for name in ("fixed", "open", "undecided")
-        )
+        counts = ", ".join(f"{sum(s == name for s in margins.states)} {name}" for name in STATES)
         words = (
-            f"The margin of a sample is the least extra cost, in nats, of a clustering that parts it from its cluster. "
-            f"Within {margins.within:g} nats of the best, {fixed} samples are fixed, {open_} could be elsewhere, "
-            f"{unclear} are undecided. Bars are cut off at {most:g}; the pale part is not settled."
+            "The margin of a sample is the least extra cost, in nats, of a clustering that parts it from its cluster. "
+            f"A sample is fixed when that is proved to be more than {margins.within:g}, and open when a clustering "
+            f"within it is known: {counts}. Bars are cut off at {most:g}; the pale part is not settled."
         )
     elif shown.silhouettes is not None:
         low = high = shown.silhouettes

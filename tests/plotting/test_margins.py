@@ -6,10 +6,10 @@ import json
 import math
 
 import pytest
-from report_results import margins_document, solved
+from plotted_results import margins_document, solved
 
 from certmix.errors import InputError
-from certmix.reporting.margins import margins_of
+from certmix.plotting.margins import margins_of
 
 
 def test_margins_of_a_file(tmp_path):

@@ -1,4 +1,4 @@
-"""Margins of the samples, from ``stability.json``."""
+"""Margins of the samples, as ``stability.json`` tells them."""
 
 from __future__ import annotations
 
@@ -36,6 +36,16 @@ class Margins:
     lower: np.ndarray
     upper: np.ndarray
     goes_to: tuple[str, ...]
+
+    @property
+    def most(self) -> float:
+        """Where a picture cuts margins off."""
+        return 2.0 * self.within if self.within > 0.0 else float(self.known_upper.max(initial=0.0)) or 1.0
+
+    @property
+    def known_upper(self) -> np.ndarray:
+        """The upper ends, or the lower ones where there is no upper end."""
+        return np.where(np.isfinite(self.upper), self.upper, self.lower)
 
 
 def margins_of(result: Result, stability: Any) -> Margins:

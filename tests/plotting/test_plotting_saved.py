@@ -1,0 +1,112 @@
+"""Every plot takes a result and axes, or the folder of a saved result alone."""
+
+from __future__ import annotations
+
+import json
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from plotted_results import HOSTILE, margins_document, solved
+
+from certmix import plotting
+from certmix.errors import InputError
+
+PLOTS = [
+    plotting.plot_clusters,
+    plotting.plot_margins,
+    plotting.plot_means,
+    plotting.plot_silhouettes,
+    plotting.plot_sizes,
+    plotting.plot_trace,
+    plotting.plot_uncertain,
+]
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    result = solved(K=3)
+    result.save(tmp_path / "result")
+    (tmp_path / "stability.json").write_text(json.dumps(margins_document(result)))
+    return tmp_path
+
+
+@pytest.mark.parametrize("plot", PLOTS, ids=lambda plot: plot.__name__)
+def test_from_a_saved_folder_alone(plot, folder):
+    """A folder gives the picture that its result gives, drawn on the axes that are given."""
+    pictures = []
+    more = {"stability": folder / "stability.json"} if plot is plotting.plot_margins else {}
+    for source, given in ((folder, {}), (folder / "result.json", {}), (solved(K=3), more)):
+        figure = plt.figure()
+        axes = figure.add_subplot()
+        assert plot(source, axes, **given) is axes
+        figure.canvas.draw()
+        pictures.append(np.asarray(figure.canvas.buffer_rgba()).copy())
+    assert (pictures[0] == pictures[1]).all()
+    assert (
+        pictures[0] == pictures[2]
+    ).all() or plot is plotting.plot_trace  # whose seconds are those of the run
+
+
+def test_profiles_have_the_members_of_each_component():
+    """Silhouettes: one area for each component. Margins: two, and a line at the nats that were asked for."""
+    result = solved(K=3)
+    axes = plotting.plot_silhouettes(result)
+    assert len(axes.collections) == 3
+    assert [t.get_text() for t in axes.get_yticklabels()] == list(result.component_names)
+    axes = plotting.plot_margins(result, stability=margins_document(result))
+    assert len(axes.collections) == 6
+    assert axes.get_lines()[0].get_xdata()[0] == 2.0
+
+
+def test_means_are_standard_deviations_from_the_mean():
+    """The colours of the heat map are those of a hand calculation."""
+    result = solved(d=2, rules=False)
+    picture = plotting.plot_means(result).get_images()[0].get_array()
+    expected = (result.means - result.data.mean(axis=0)) / result.data.std(axis=0)
+    np.testing.assert_allclose(picture, expected.T)
+
+
+def test_uncertain_samples_come_first():
+    """The sample half-way is the first, with the component it might belong to."""
+    axes = plotting.plot_uncertain(solved(), most=5)
+    labels = [t.get_text() for t in axes.get_yticklabels()]
+    assert labels[0] == "S1 (or 0)"
+    assert len(labels) == 5
+
+
+def test_margins_that_are_missing_are_asked_for(tmp_path):
+    """Without stability.json the error says what to give."""
+    with pytest.raises(InputError, match="give stability"):
+        plotting.plot_margins(solved())
+
+
+@pytest.mark.parametrize("K", [1, 3])
+def test_overview(K, folder):
+    """All of it in one figure, with the sentence of the proof; from a folder with its margins."""
+    figure = plotting.plot_overview(solved(K=K, rules=False))
+    assert len([axes for axes in figure.axes if axes.axison]) >= 5
+    assert "objective" in figure.get_suptitle()
+    if K == 3:
+        shown = plotting.plot_overview(folder)
+        assert "margin (nats)" in [axes.get_xlabel() for axes in shown.axes]
+
+
+@pytest.mark.parametrize("names", [HOSTILE, ("$x$ and $", "_hidden", "\\frac{", "50 %")])
+def test_names_are_shown_letter_by_letter(names):
+    """Dollars, underscores and backslashes in names are no mathematics, and nothing is left out of a legend."""
+    result = solved(names=names)
+    figure = plotting.plot_overview(result)
+    figure.canvas.draw()
+    shown = [text.get_text() for axes in figure.axes for text in axes.get_yticklabels()]
+    assert names[0].replace("$", r"\$") in shown
