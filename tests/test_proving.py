@@ -199,7 +199,7 @@ def test_a_run_that_was_cut_short_is_verified_as_far_as_it_came():
 def test_a_proof_for_which_no_time_is_left_is_not_begun(monkeypatch):
     """A search that has used up the whole limit ends at once, and says why there is no proof."""
     monkeypatch.setattr(proving, "make", interrupted)
-    monkeypatch.setattr(proving, "RESERVED", 0.0)
+    monkeypatch.setattr(proving, "PROOF_TIME", 0.0)
     result = certmix.solve(PROBLEM, "dual", time_limit=0.0)
     assert result.certificate_level == "computed"
     assert result.verification == "not verified, no certificate: time limit while it was made"

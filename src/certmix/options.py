@@ -25,6 +25,7 @@ from certmix.status import Tolerances
 
 BRANCHING = ("pseudo-cost", "strong", "most-infeasible", "most-integral")
 LOGARITHMS = ("tangent", "chord")
+PROOF_TIME = 0.2  # share of the time limit that a search leaves for its proof
 SOLVERS = ("scip", "gurobi", "copt", "baron")
 
 _MODELS = "Models of minlp and miqp"
@@ -291,6 +292,12 @@ class Options:
     def time_left(self, seconds: float) -> float:
         """What is left of the time limit after so many seconds."""
         return math.inf if self.time_limit is None else self.time_limit - seconds
+
+    def with_time_for_proof(self, share: float, seconds: float = 0.0) -> Options:
+        """The options of a search that leaves a share of the time that is left after so many seconds."""
+        if self.time_limit is None:
+            return self
+        return replace(self, time_limit=self.time_limit - share * max(0.0, self.time_left(seconds)))
 
     def own(self, name: str) -> Any:
         """An option of single engines; its default where it was not given."""

@@ -16,7 +16,7 @@ from certmix.certificate.prove import Made, Unproved, make
 from certmix.engines import Engine
 from certmix.interruption import raising
 from certmix.ledger import Ledger
-from certmix.options import Options
+from certmix.options import PROOF_TIME, Options
 from certmix.problem import Problem
 from certmix.result import Result
 from certmix.status import Termination
@@ -27,7 +27,6 @@ from certmix.verifying import verify
 T = TypeVar("T")
 
 LEAST_BUDGET = 1.0  # seconds that a proof may take however short the search was
-RESERVED = 0.2  # share of the time limit that is kept for the proof
 
 _NONE = "not verified, no certificate"
 
@@ -41,8 +40,7 @@ def for_search(options: Options, engine: Engine) -> Options:
     """The options of the search alone: with a record if there is to be a proof, whose time is kept."""
     if not (wants_proof(options) and engine.certified) or getattr(engine, "attested", False):
         return options
-    limit = None if options.time_limit is None else (1.0 - RESERVED) * options.time_limit
-    return replace(options, certificate=True, time_limit=limit)
+    return replace(options, certificate=True).with_time_for_proof(getattr(engine, "proof_time", PROOF_TIME))
 
 
 def proved(problem: Problem, result: Result, ledger: Ledger, options: Options) -> Result:

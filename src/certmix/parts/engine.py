@@ -12,8 +12,9 @@ from certmix.cluster import SchedulerLost, opened
 from certmix.engines import Outcome, engine
 from certmix.errors import InfeasibleError
 from certmix.ledger import Ledger
-from certmix.options import Options
+from certmix.options import PROOF_TIME, Options
 from certmix.parts.contraction import Bridge
+from certmix.parts.processes import started
 from certmix.parts.resumed import is_of_parts
 from certmix.parts.run import PartsRun
 from certmix.parts.sizes import sizes_for
@@ -26,6 +27,8 @@ from certmix.search.engines import first_incumbent, reduced
 from certmix.state import State
 from certmix.status import Termination
 
+WORTH_PROCESSES = 1000  # groups: with fewer, processes would hardly be started before the work is done
+
 
 class PartsEngine:
     """Bounds of the parts of a partition, which add up to one on the whole; for many samples in any dimension."""
@@ -33,6 +36,7 @@ class PartsEngine:
     name = "parts"
     certified = True
     honours = EVERY_FEATURE
+    proof_time = 0.02  # share of the time limit: parts are proved one by one, and at the end put together
 
     def refusal(self, problem: Problem) -> str | None:
         if problem.n_components > MOST_COMPONENTS:
@@ -45,12 +49,14 @@ class PartsEngine:
         instance = reduced(problem, ledger)
         if instance.n_groups <= options.part_size if options.part_size else not sizes_for(instance):
             return _whole(problem, ledger, options)
-        first_incumbent(instance, ledger, options)
-        # Parts run side by side; threads inside the linear algebra would only get in each other's way.
-        with threadpool_limits(1), opened(options) as cluster:
+        count = options.n_threads if instance.n_groups >= WORTH_PROCESSES and not options.distributed else 1
+        with opened(options) as cluster, started(count) as processes:
+            first_incumbent(instance, ledger, options)
+            work = PartsRun(instance, ledger, options, cluster, processes)
             try:
-                work = PartsRun(instance, ledger, options, cluster)
-                reason = work.run()
+                # Parts run side by side; threads inside the linear algebra would get in each other's way.
+                with threadpool_limits(1):
+                    reason = work.run()
             except SchedulerLost as error:
                 ledger.message(f"stopped: {error}")
                 reason = Termination.INTERRUPTED
@@ -95,6 +101,8 @@ def _whole(problem: Problem, ledger: Ledger, options: Options, resumed: State | 
     found = engine(name)
     found = found if found.certified else engine("dual")
     ledger.message(f"all samples fit into one part: engine {found.name}, because {reason}")
+    if options.certificate:
+        options = options.with_time_for_proof(PROOF_TIME, ledger.seconds)
     proofs, bound, ledger.record = ledger.record, ledger.bound, None
     ledger.resumed = resumed or State()  # that of parts is of no use
     outcome = found.run(problem, ledger, options)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from certmix.cluster import Cluster
 from certmix.io.npz import Spool
-from certmix.ledger import Ledger
+from certmix.ledger import Ledger, Observer
 from certmix.local.moves import LocalSearch
 from certmix.options import Options
 from certmix.parts.account import Account, Part, summed
 from certmix.parts.contraction import MOST_GROUPS, WORTH, TogetherTask, cutoffs, linked
 from certmix.parts.partition import Imitation
+from certmix.parts.processes import Processes
 from certmix.parts.refining import refined
 from certmix.parts.resumed import parts_of, state_of
 from certmix.parts.schedule import FIRST_NODES, Job, first_gap, next_jobs
@@ -31,7 +34,6 @@ from certmix.status import Termination
 from certmix.stopping import Stop
 
 PARTITION_TIME = 0.05  # share of the time left for exchanges, and again for dealing parts anew
-TURNS = 2  # parts are so many that everyone works on as many at least
 MORE_TIME = 1.5  # times as long as before a part may take when it is tried again
 FIRST_ROUND = 0.9  # share of the time left that parts may take when they are first worked on
 
@@ -40,18 +42,29 @@ MOST_SEARCHED = (
 )
 
 
+def _here(task: Callable[..., Any], stop: Stop, observers: Sequence[Observer] = ()) -> Any:
+    return task(stop, observers) if observers else task(stop)
+
+
 class PartsRun:
     """The state of one run.
 
     Parameters
     ----------
     cluster : who works on parts; threads of this process where there is none
+    processes : in which the threads have their work done; where there are none they do it themselves
     """
 
     def __init__(
-        self, instance: Instance, ledger: Ledger, options: Options, cluster: Cluster | None = None
+        self,
+        instance: Instance,
+        ledger: Ledger,
+        options: Options,
+        cluster: Cluster | None = None,
+        processes: Processes | None = None,
     ) -> None:
         self.instance, self.ledger, self.options, self.cluster = instance, ledger, options, cluster
+        self._do = _here if processes is None else processes.do
         self.restriction = Restriction(instance.problem)
         order = np.argsort(instance.groups.of, kind="stable")
         self._samples = np.split(order, np.cumsum(instance.weight)[:-1]) if self._merged_groups else None
@@ -106,7 +119,7 @@ class PartsRun:
         def begun(job: Job) -> PartTask:
             nonlocal waiting
             left = self._time(share)
-            seconds, waiting = min(left, left * self._slots / waiting), waiting - 1
+            seconds, waiting = left / -(-waiting // self._slots), waiting - 1
             return self._task(job, seconds)
 
         for number, answer in self._answers(jobs, begun):
@@ -138,7 +151,7 @@ class PartsRun:
         def watched(job: Job) -> Callable[[Stop], PartAnswer]:
             # The run's flag is heard, and the part hears of better bounds, unless proofs are what counts.
             task, observers = begun(job), () if self.options.certificate else (job.part,)
-            return lambda stop: task(stop, observers)
+            return lambda stop: self._do(task, stop, observers)
 
         return side_by_side(map(watched, jobs), self.options.n_threads, self._over)
 
@@ -218,7 +231,8 @@ class PartsRun:
     def _side_by_side(self, tasks: list[TogetherTask]) -> Iterator[tuple[int, np.ndarray]]:
         if self.cluster is not None:
             return self.cluster.side_by_side(tasks, self._stopped)
-        return side_by_side(tasks, self.options.n_threads, self._stopped)
+        work = [partial(self._do, task) for task in tasks]
+        return side_by_side(work, self.options.n_threads, self._stopped)
 
     # -- partitions ------------------------------------------------------------------------------------------
     def _partitioned(self) -> list[Part]:
@@ -227,15 +241,13 @@ class PartsRun:
         imitation = Imitation(self.instance, self._point())
         ledger.phase = "size of parts"
         sizes = [options.part_size] if options.part_size else sizes_for(self.instance)
-        turns = [size for size in sizes if TURNS * self._slots * size <= self.instance.n_groups]
-        sizes = turns or sizes[:1]
+        sizes = [size for size in sizes if self._slots * size <= self.instance.n_groups] or sizes[:1]
         if ledger.incumbent is None:
             size = sizes[-1]
         else:
             trial = self._trial(imitation, sizes)
             if trial.complete:
-                worked_on = any(part.tries for part in trial.parts)
-                return trial.parts if worked_on else self._refined(trial.parts, imitation)
+                return trial.parts
             size = trial.size
         ledger.phase = "partition"
         N = self.instance.n_groups
@@ -261,8 +273,6 @@ class PartsRun:
             return tried(imitation, size, self._made, share, options.seed, self._time(PARTITION_TIME))
 
         def work(trial: Trial) -> float:
-            if trial.complete:
-                trial.parts = self._refined(trial.parts, imitation)
             parts = trial.parts[: self._slots]
             costs = [max(1.0, abs(part.share)) for part in parts]
             gap = first_gap(allowed, trial.loss)
@@ -272,7 +282,8 @@ class PartsRun:
             return math.fsum(part.inner for part in parts) / math.fsum(costs)
 
         pressed = math.isfinite(self._time(1.0)) and len(sizes) > 1
-        return chosen(sizes, trial, work if pressed else None, allowed, self._stopped)
+        refine = partial(self._refined, imitation=imitation)
+        return chosen(sizes, trial, refine, work if pressed else None, allowed, self._stopped)
 
     def _refined(self, parts: list[Part], imitation: Imitation) -> list[Part]:
         """Parts that do much better alone are dealt anew."""

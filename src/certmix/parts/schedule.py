@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from certmix.parts.account import Account, Part
 from certmix.status import Tolerances
 
-COARSE = 5e-5  # relative gap of parts at first, unless less will do
+COARSE = 5e-5  # relative gap of parts at first, where the partition loses too much and less would do
 HOPE = 0.8  # share of what the partition leaves of the gap that parts take at first
 BESIDE = 0.25  # of what the partition loses, where that is too much already: parts need not be much better
 FINER = 8.0  # by so much gaps become smaller where the inside of the parts is what is left
@@ -27,7 +27,9 @@ class Job:
 
 def first_gap(allowed: float, loss: float) -> float:
     """The relative gap that is asked of parts at first, when the partition loses so much."""
-    return max(COARSE, HOPE * (allowed - loss), min(HOPE * allowed, BESIDE * loss))
+    if loss <= HOPE * allowed:  # the parts alone can close the gap
+        return HOPE * (allowed - loss)
+    return max(COARSE, min(HOPE * allowed, BESIDE * loss))
 
 
 def next_jobs(account: Account, upper: float, tolerances: Tolerances, nodes: float) -> list[Job]:

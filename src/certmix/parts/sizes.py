@@ -20,8 +20,10 @@ from certmix.presolve.instance import Instance
 
 FEW_DIMENSIONS = (250, 500, 1000, 2000)
 MANY_DIMENSIONS = (100, 150, 200, 300, 400, 500, 600)
-MOST_MADE = 16  # parts of a size that are looked at; where there are no more, they are the partition
-LOSS = 0.5  # share of the gap that the partition may take
+MOST_MADE = 20  # parts of a size that are looked at; where there are no more, they are the partition
+WORTH = 0.5  # share of the gap of larger parts that smaller ones may lose by the partition alone to be tried
+LOSS = 0.8  # share of the gap that the partition may take: smaller parts gain more than a larger gap inside of them
+HOPE = 2.0  # times the gap: parts that lose less are dealt anew where they do much better alone
 
 
 @dataclass
@@ -30,13 +32,18 @@ class Trial:
 
     Attributes
     ----------
-    loss : what they lose compared with the whole, relatively, as far as local search can tell
+    whole : what the incumbent costs in all of them together
     """
 
     size: int
     parts: list[Part]
     complete: bool
-    loss: float
+    whole: float
+
+    @property
+    def loss(self) -> float:
+        """What they lose compared with the whole, relatively, as far as local search can tell."""
+        return (self.whole - math.fsum(part.value for part in self.parts)) / max(1.0, abs(self.whole))
 
 
 def sizes_for(instance: Instance) -> list[int]:
@@ -59,14 +66,13 @@ def tried(
     if some := MOST_MADE * size < N:
         groups = np.random.default_rng([seed, size]).choice(N, size=MOST_MADE * size // 2, replace=False)
     pieces = imitation.parts(groups, -(-len(groups) // size), seed, seconds)
-    parts, whole = [make(piece) for piece in pieces], share(np.sort(groups))
-    loss = (whole - math.fsum(part.value for part in parts)) / max(1.0, abs(whole))
-    return Trial(size, parts, not some, loss)
+    return Trial(size, [make(piece) for piece in pieces], not some, share(np.sort(groups)))
 
 
 def chosen(
     sizes: Sequence[int],
     trial: Callable[[int], Trial],
+    refine: Callable[[list[Part]], list[Part]],
     work: Callable[[Trial], float] | None,
     allowed: float,
     over: Callable[[], bool],
@@ -75,6 +81,7 @@ def chosen(
 
     Parameters
     ----------
+    refine : deals parts anew that do much better alone
     work : works on some parts of a trial for their share of the time, and says which relative gap is left inside of
         them; None when time does not matter
     allowed : the relative gap that is good enough
@@ -82,11 +89,13 @@ def chosen(
     """
     trials: list[Trial] = []
     for size in sizes:
-        trials.append(trial(size))
-        if over() or trials[-1].loss < LOSS * allowed:
+        trials.append(found := trial(size))
+        if found.loss < HOPE * allowed or size == sizes[-1]:
+            found.parts = refine(found.parts)
+        if over() or found.loss < LOSS * allowed:
             break
     best, least = trials[-1], math.inf
-    while work is not None and trials and not over() and trials[-1].loss < least:
+    while work is not None and trials and not over() and trials[-1].loss < WORTH * least:
         found = trials.pop()
         promised = found.loss + work(found)
         if promised >= least:

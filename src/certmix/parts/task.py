@@ -17,7 +17,7 @@ from certmix.certificate.prove import prove_part
 from certmix.engines import Engine, engine
 from certmix.errors import InfeasibleError
 from certmix.ledger import Ledger, Observer
-from certmix.options import Options
+from certmix.options import PROOF_TIME, Options
 from certmix.problem import Problem
 from certmix.result import Result, build_result
 from certmix.search.record import RunRecord
@@ -26,7 +26,6 @@ from certmix.stopping import Abandoned, Stop, attend, under
 
 LEAST_BUDGET = 1.0  # seconds that a proof may take however short the search was
 PROOF_SHARE = 0.5  # ... and of the seconds of the search
-RESERVED = 0.25  # share of the time limit that is kept for the proof
 CUT_SHORT = (
     ArithmeticError,
     LookupError,
@@ -121,7 +120,7 @@ def solve_part(
     """
     stop = stop or Stop()
     end = min(stop.end, Stop(seconds).end)
-    seconds *= 1.0 if samples is None else 1.0 - RESERVED
+    seconds *= 1.0 if samples is None else 1.0 - PROOF_TIME
     stop.end = min(end, Stop(seconds).end)
     ledger = Ledger(part, Tolerances(0.0, gap), observers, stop)
     options = Options(
