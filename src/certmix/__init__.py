@@ -33,6 +33,7 @@ _PLACES = {
     "Result": "certmix.result",
     "Snapshot": "certmix.observers.snapshot",
     "UnsupportedError": "certmix.errors",
+    "alternatives": "certmix.sensitivity.alternatives",
     "datasets": "",
     "estimate_precision": "certmix.problem",
     "labels_from": "certmix.problem",
@@ -41,6 +42,7 @@ _PLACES = {
     "report": "certmix.reporting",
     "same_value": "certmix.problem",
     "solve": "certmix.solving",
+    "stability": "certmix.sensitivity.run",
     "verify": "",
 }
 
@@ -74,6 +76,8 @@ if TYPE_CHECKING:
     from certmix.reporting import report
     from certmix.result import Result
     from certmix.selection.turns import path
+    from certmix.sensitivity.alternatives import alternatives
+    from certmix.sensitivity.run import stability
     from certmix.solving import solve
     from certmix.verifying import verify
 

@@ -89,6 +89,8 @@ class Result:
         The command that repeats the run, where there was one; files without their folders.
     resumes : int
         How often the run was taken up again after it had been cut short; ``seconds`` and ``nodes`` are those of all.
+    problem : Problem, or None
+        What was solved; a result that was loaded from a file does not have it.
     """
 
     status: Status
@@ -127,6 +129,7 @@ class Result:
     model: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     command: str = ""
+    problem: Problem | None = None
 
     def __post_init__(self) -> None:
         for name in ("labels", "means", "weights", "posterior", "runner_up", "fixed", "envelope"):
@@ -348,6 +351,7 @@ def build_result(
         precision=known.covariance.precision.readable(),
         variance=None if point is None else point.variance,
         variance_interval=_variance_interval(problem, ledger),
+        problem=problem,
         envelope=None
         if ledger.envelope is None
         else np.array([(0.5 * t, x) for t, x in ledger.envelope.points]),

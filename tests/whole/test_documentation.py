@@ -25,7 +25,9 @@ def shown() -> list:
                 command, _, output = part.partition("\n")
                 if (
                     output.strip()
-                    and command.startswith(("certmix solve", "certmix path"))
+                    and command.startswith(
+                        ("certmix solve", "certmix path", "certmix stability", "certmix alternatives")
+                    )
                     and "|" not in command
                 ):
                     found.append(pytest.param(command, output, id=f"{page.name}: {command}"))

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from certmix._version import __version__
+from certmix.cli.alternatives import alternatives_command
 from certmix.cli.check import constraints_app
 from certmix.cli.commands import COMPLETE, Command, Group
 from certmix.cli.compile import compile_command
@@ -19,6 +20,8 @@ from certmix.cli.flags import with_flags
 from certmix.cli.path import WITHOUT, path_command
 from certmix.cli.report import report_command
 from certmix.cli.solve import solve_command
+from certmix.cli.stability import WITHOUT as ONE_RUN
+from certmix.cli.stability import stability_command
 from certmix.cli.standard_output import failed
 from certmix.cli.verify import verify_command
 from certmix.errors import CertmixError, InfeasibleError, OutputError
@@ -63,6 +66,12 @@ app.command(
 app.command("path", cls=Command, short_help="Compare numbers of components and prove which is the best.")(
     with_flags(path_command, without=WITHOUT)
 )
+app.command("stability", cls=Command, short_help="Prove how sure every assignment is.")(
+    with_flags(stability_command, without=ONE_RUN)
+)
+app.command(
+    "alternatives", cls=Command, short_help="List the clusterings that are nearly as good as the best one."
+)(with_flags(alternatives_command, without=ONE_RUN))
 app.command(
     "verify", cls=Command, short_help="Check a certificate without trusting the program that made it."
 )(with_flags(verify_command))

@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from certmix.errors import InputError
 from certmix.io.atomic import write_text
+from certmix.io.strict_json import dumps
 from certmix.observers.snapshot import NAME as SNAPSHOT
 from certmix.observers.snapshot import RESUMABLE, Snapshot, refuse_unfinished
 from certmix.saving import as_dict, save
 
 CERTIFICATE = "certificate"
+STABILITY, ALTERNATIVES = "stability.json", "alternatives.json"
 
 if TYPE_CHECKING:
     from certmix.cli.building import Asked
     from certmix.result import Result
+    from certmix.sensitivity.margins import Stability
 
 
 def document(result: Result, asked: Asked) -> dict[str, Any]:
@@ -90,9 +93,14 @@ def prepare_directory(directory: Path) -> None:
         raise InputError(f"--out {directory}: it cannot be written to")
 
 
-def write_files(result: Result, asked: Asked, directory: Path) -> None:
+def write_files(result: Result, asked: Asked, directory: Path, margins: Stability | None = None) -> None:
     """Write the tables and the result; what an earlier run left and this one has not is removed."""
-    tables = {"assignments.csv": _assignments, "parameters.csv": _parameters}
+
+    def assignments(result: Result, asked: Asked) -> Iterable[Sequence[Any]]:
+        rows = _assignments(result, asked)
+        return rows if margins is None else _with_margins(rows, margins)
+
+    tables = {"assignments.csv": assignments, "parameters.csv": _parameters}
     for name, rows in tables.items():
         if result.labels is None:
             (directory / name).unlink(missing_ok=True)
@@ -100,6 +108,11 @@ def write_files(result: Result, asked: Asked, directory: Path) -> None:
             write_text(directory / name, _csv(rows(result, asked)))
     write_text(directory / "trace.csv", _csv(_trace(result)))
     save(result, directory / "result", extra=_extra(asked))
+    if margins is None:
+        for name in (STABILITY, ALTERNATIVES):
+            (directory / name).unlink(missing_ok=True)
+    else:
+        write_text(directory / STABILITY, dumps(margins.to_dict()))
     if result.certificate is not None:
         result.certificate.save(directory / CERTIFICATE)
     else:
@@ -131,6 +144,14 @@ def _assignments(result: Result, asked: Asked) -> Iterable[Sequence[Any]]:
         strict=True,
     ):
         yield sample, k, names[k], repr(probability), names[other], "yes" if fixed else "no"
+
+
+def _with_margins(rows: Iterable[Sequence[Any]], margins: Stability) -> Iterable[Sequence[Any]]:
+    header, *samples = rows
+    yield *header, "state", "margin_lower", "margin_upper", "goes_to", "representative"
+    for row, margin in zip(samples, margins.samples, strict=True):
+        ends = _blank(margin.lower), _blank(margin.upper)
+        yield *row, str(margin.state), *ends, margin.goes_to or "", margin.representative or ""
 
 
 def _parameters(result: Result, asked: Asked) -> Iterable[Sequence[Any]]:

@@ -53,7 +53,7 @@ def run_request(request: Request, options: Options, output: Output) -> int:
     if not output.quiet:
         tell(asked)
     with interruption.held():  # from here on there is something to lose
-        result = _solve(asked, options, output, command(request, options))
+        result = solved(asked, options, output, command(request, options))
         if options.verify is True:
             said = result.verification if result.verdict is None else result.verdict.sentence
             print(said, file=sys.stderr)
@@ -103,7 +103,8 @@ def exit_code(result: Result) -> int:
     return {Status.OPTIMAL: 0, Status.INFEASIBLE: 4}.get(result.status, 3)
 
 
-def _solve(asked: Asked, options: Options, output: Output, command: str) -> Result:
+def solved(asked: Asked, options: Options, output: Output, command: str) -> Result:
+    """The run itself, with whoever shows how it goes."""
     observers: list[Observer] = []
     with ExitStack() as stack:
         if output.out is not None:

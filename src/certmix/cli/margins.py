@@ -1,0 +1,174 @@
+"""``certmix stability`` and ``certmix alternatives``: the run, from request to exit code."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from certmix import interruption
+from certmix.ahead import Helpers
+from certmix.cli.building import Asked, build
+from certmix.cli.output import (
+    ALTERNATIVES,
+    STABILITY,
+    check_directory,
+    nothing,
+    prepare_directory,
+    write_files,
+)
+from certmix.cli.request import Request, command
+from certmix.cli.running import exit_code, solved, tell, with_options
+from certmix.cli.standard_output import say
+from certmix.engines import NAMES
+from certmix.errors import InfeasibleError, InputError, OutputError
+from certmix.io.atomic import write_text
+from certmix.io.strict_json import dumps
+from certmix.options import Options
+from certmix.result import Result
+from certmix.sensitivity.alternatives import Alternatives, alternatives
+from certmix.sensitivity.margins import Stability
+from certmix.sensitivity.run import checked_within, positions, stability
+from certmix.sensitivity.table import progress
+
+if TYPE_CHECKING:
+    from certmix.cli.alternatives import AlternativesOutput
+    from certmix.cli.stability import StabilityOutput
+
+Found = Stability | Alternatives
+Next = Callable[[Asked, Result, dict[str, Any]], Found]
+
+
+def run_stability(request: Request, options: Options, output: StabilityOutput) -> int:
+    """Build the problem, solve it, find the margins, write what was found; return the exit code."""
+    pairs: list[tuple[str, str]] = []
+
+    def check(asked: Asked) -> None:
+        if output.pairs is not None:
+            pairs.extend(read_pairs(output.pairs, asked))
+
+    def margins(asked: Asked, result: Result, given: dict[str, Any]) -> Stability:
+        def listen(found: Stability) -> None:
+            if output.out is not None:
+                write_text(output.out / STABILITY, dumps(found.to_dict()))
+            if not output.quiet:
+                progress(found)
+
+        return stability(result, output.within, pairs=pairs, listener=listen, **given)
+
+    return _run(request, options, output, margins, check)
+
+
+def run_alternatives(request: Request, options: Options, output: AlternativesOutput) -> int:
+    """The same for clusterings that are nearly as good."""
+
+    def others(asked: Asked, result: Result, given: dict[str, Any]) -> Alternatives:
+        def listen(found: Alternatives) -> None:
+            if output.out is not None:
+                write_text(output.out / ALTERNATIVES, dumps(found.to_dict()))
+            if not output.quiet:
+                last = found.clusterings[-1]
+                print(f"{found.seconds:8.1f} s  {last.objective:.10g}: {last.words}", file=sys.stderr)
+
+        return alternatives(result, output.within, limit=output.limit, listener=listen, **given)
+
+    return _run(request, options, output, others)
+
+
+def _run(
+    request: Request,
+    options: Options,
+    output: StabilityOutput | AlternativesOutput,
+    after: Next,
+    check: Callable[[Asked], None] = lambda _: None,
+) -> int:
+    if options.engine in NAMES[1:]:
+        options.refuse_unused(options.engine)
+    checked_within(output.within)
+    if output.out is not None:
+        check_directory(output.out, overwrite=output.overwrite)
+    try:
+        asked = build(request)
+    except InfeasibleError as error:
+        if output.json:
+            say(dumps(nothing(str(error))))
+        raise
+    check(asked)
+    if output.out is not None:
+        prepare_directory(output.out)
+    if not output.quiet:
+        tell(asked)
+    with interruption.held():  # from here on there is something to lose
+        result = with_options(solved(asked, options, output, command(request, options)), request)
+        found = None if result.labels is None else _found(asked, result, options, after)
+        interruption.ignore()
+        failure = _written(result, found, asked, output.out)
+        if found is None:
+            say(dumps(nothing(result.sentence())) if output.json else result.summary() + "\n")
+        else:
+            say(dumps(found.to_dict()) if output.json else found.summary() + "\n")
+    if failure is not None:
+        raise failure
+    if interruption.heard():
+        return interruption.INTERRUPTED
+    code = exit_code(result)
+    return 3 if code == 0 and found is not None and not _settled(found) else code
+
+
+def _settled(found: Found) -> bool:
+    return found.settled if isinstance(found, Stability) else found.complete
+
+
+def _found(asked: Asked, result: Result, options: Options, after: Next) -> Found:
+    if options.time_limit is not None:
+        options = replace(options, time_limit=max(0.0, options.time_limit - result.seconds))
+    with Helpers(options.n_threads) as helpers:
+        given = {
+            "problem": asked.problem,
+            "options": replace(options, start=None),
+            "observers": [helpers],
+        }
+        return after(asked, result, given)
+
+
+def read_pairs(file: Path, asked: Asked) -> list[tuple[str, str]]:
+    """Two names of samples a line, a comma, semicolon or tab between them; ``first,second`` may stand above them."""
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--pairs {file}: it cannot be read ({error})") from None
+    lines = text.splitlines()
+    mark = next((sign for sign in (",", ";", "\t") if lines and sign in lines[0]), ",")
+    found = []
+    for number, row in enumerate(csv.reader(lines, delimiter=mark), start=1):
+        cells = [cell.strip() for cell in row]
+        if not any(cells) or (number == 1 and [c.lower() for c in cells] == ["first", "second"]):
+            continue
+        if len(cells) != 2 or not all(cells):
+            raise InputError(f"--pairs {file}, line {number}: two samples are expected, not {len(cells)}")
+        try:
+            positions(asked.problem, [(cells[0], cells[1])])
+        except InputError as error:
+            raise InputError(f"--pairs {file}, line {number}: {error}") from None
+        found.append((cells[0], cells[1]))
+    return found
+
+
+def _written(result: Result, found: Found | None, asked: Asked, directory: Path | None) -> OutputError | None:
+    """Write the files; where that fails, the result is still to be shown before that is said."""
+    if directory is None:
+        return None
+    others = found if isinstance(found, Alternatives) else None
+    margins = others.stability if others is not None else found
+    try:
+        write_files(result, asked, directory, margins)  # type: ignore[arg-type]
+        if others is not None:
+            write_text(directory / ALTERNATIVES, dumps(others.to_dict()))
+        else:
+            (directory / ALTERNATIVES).unlink(missing_ok=True)
+    except OutputError as error:
+        return error
+    return None

@@ -1,0 +1,373 @@
+"""``stability``: cheap clusterings first, then one problem with a constraint more for whatever is still in question."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from certmix import interruption
+from certmix.errors import InputError
+from certmix.ledger import Observer
+from certmix.options import Options, changed, options_of
+from certmix.problem import Problem
+from certmix.result import Result
+from certmix.sensitivity.at_once import together_below
+from certmix.sensitivity.forced import Forced, forced
+from certmix.sensitivity.margins import PairMargin, SampleMargin, Stability, State
+from certmix.sensitivity.questions import NOBODY, Asker, Question, Questions, representatives
+from certmix.sensitivity.witnesses import aligned, single_moves, value_of
+from certmix.solving import solve
+from certmix.status import Status, Termination
+from certmix.stopping import Stop
+
+FIRST = 2.0  # seconds of the first turn
+LONGER = 4.0  # so many times as long is the next: runs begin anew, so less would be wasteful
+LEAST = 0.05  # seconds: less is no turn
+ROUNDING = 1e-10  # relatively, how much two objectives differ that are the same
+BEYOND = 1e-8  # relatively, how far beyond delta a proof goes: the checker rounds in other ways
+FEW = 3  # questions: with fewer, each is asked on its own
+SHARE = 0.5  # of the time that is left, for looking at all questions at once
+NOT_HERE = ("start", "resume", "target")
+
+Pairs = Iterable[tuple[Any, Any]]
+
+
+def stability(
+    result: Result | Problem,
+    within: float = 2.0,
+    *,
+    problem: Problem | None = None,
+    pairs: Pairs = (),
+    options: Options | None = None,
+    verbose: bool = False,
+    listener: Callable[[Stability], None] | None = None,
+    observers: Sequence[Observer] = (),
+    **given: Any,
+) -> Stability:
+    """How sure every assignment is: what it costs at least to have a sample elsewhere.
+
+    The margin of a sample is the least extra cost, in nats, of a clustering that satisfies all constraints and
+    separates the sample from the representative of its component, the member nearest to the mean (the representative
+    itself: from the next nearest). It is at least 0, and counts from the objective of the result, whatever is proved of
+    that.
+
+    Parameters
+    ----------
+    result : Result, or a Problem, which is then solved first
+    within : delta, in nats
+        A sample is ``fixed`` when its margin is proved to be larger, ``open`` when it is known to be no larger.
+    problem : Problem, optional
+        Of the result; needed where that was loaded from a file.
+    pairs : pairs of samples by name or position, optional
+        Whether they are together, or apart, in every clustering within delta.
+    options : Options, optional
+        Of the runs. The time limit is that of all of them together.
+    verbose : bool
+        Write a line to standard error after every turn.
+    listener : function of a Stability, optional
+        Is told after every turn.
+    observers : sequence of Observer, of every run
+    **given
+        Options of a run, which count instead of ``options``.
+
+    Returns
+    -------
+    Stability
+        ``stability.samples`` has a margin for every sample; ``stability.sentence()`` says it in words.
+    """
+    problem, result, within, options = asked(result, within, problem, options, given, observers)
+
+    def tell(found: Stability) -> None:
+        if listener is not None:
+            listener(found)
+        if verbose:
+            from certmix.sensitivity.table import progress
+
+            progress(found)
+
+    return Run(problem, result, within, positions(problem, pairs), options, tell, observers).run()
+
+
+def asked(
+    result: Result | Problem,
+    within: float,
+    problem: Problem | None,
+    options: Options | None,
+    given: dict[str, Any],
+    observers: Sequence[Observer],
+) -> tuple[Problem, Result, float, Options]:
+    """What was asked for, checked before any work; a problem without a result is solved."""
+    options, within = checked_options(options, given), checked_within(within)
+    begin = time.perf_counter()
+    if isinstance(result, Problem):
+        problem, result = result, solve(result, options=options, observers=observers)
+    problem = _problem_of(result, problem)
+    if options.time_limit is not None:
+        spent = time.perf_counter() - begin
+        options = replace(options, time_limit=max(0.0, options.time_limit - spent))
+    return problem, result, within, options
+
+
+def checked_options(options: Options | None, given: dict[str, Any]) -> Options:
+    """The options of the runs; those that are about a single run are refused."""
+    unknown = [name for name in given if name not in options_of(Options)]
+    if unknown:
+        raise TypeError(f"there is no option {unknown[0]!r}")
+    options = changed(options or Options(), given)
+    for name in NOT_HERE:
+        if getattr(options, name) is not None:
+            raise InputError(f"the option {name} is about one run; here are many")
+    return options
+
+
+def checked_within(within: Any) -> float:
+    if (
+        isinstance(within, bool)
+        or not isinstance(within, (int, float, np.number))
+        or not 0 <= within < math.inf
+    ):
+        raise InputError(f"within must be a number of nats >= 0, not {within!r}")
+    return float(within)
+
+
+def positions(problem: Problem, pairs: Pairs) -> list[tuple[int, int]]:
+    """The positions of pairs of samples."""
+    found = []
+    for pair in pairs:
+        if isinstance(pair, str) or len(tuple(pair)) != 2:
+            raise InputError(f"a pair has two samples, not {pair!r}")
+        i, j = (problem.samples.position(ref) for ref in pair)
+        if i == j:
+            raise InputError(f"a pair has two different samples, not {problem.names[i]!r} twice")
+        found.append((i, j))
+    return found
+
+
+def _problem_of(result: Result, problem: Problem | None) -> Problem:
+    if not isinstance(result, Result):
+        raise InputError(f"stability takes a Result or a Problem, not a {type(result).__name__}")
+    problem = result.problem if problem is None else problem
+    if problem is None:
+        raise InputError("the result was loaded from a file: give the problem, too (problem=...)")
+    if result.labels is None:
+        raise InputError("there is no clustering whose margins could be found: " + result.sentence())
+    if len(result.labels) != problem.n_samples or result.n_components != problem.n_components:
+        raise InputError("the problem given is not that of the result: it has other samples or components")
+    value, slack = value_of(problem, result.labels), 1e-9 * max(1.0, abs(result.objective))
+    if not abs(value - result.objective) <= slack:
+        raise InputError(
+            "the problem given is not that of the result: its clustering has another objective there"
+        )
+    return problem
+
+
+class Run:
+    """What is known of every question, and the turns that find out more."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        result: Result,
+        within: float,
+        pairs: Sequence[tuple[int, int]],
+        options: Options,
+        tell: Callable[[Stability], None] = lambda _: None,
+        observers: Sequence[Observer] = (),
+    ) -> None:
+        assert result.labels is not None
+        assert result.means is not None
+        self.problem, self.result, self.within, self.pairs = problem, result, within, tuple(pairs)
+        self.options, self.tell, self.observers = options, tell, observers
+        self.labels, self.upper = result.labels, result.objective
+        self.cutoff = self.upper + within
+        unit = max(1.0, abs(self.cutoff))
+        self.cutoff += ROUNDING * unit
+        self.target = self.cutoff + BEYOND * unit
+        self.representative = representatives(problem, self.labels, result.means)
+        asker = Asker(problem, self.labels)
+        self.of_sample = [asker.about(i, int(j)) for i, j in enumerate(self.representative)]
+        self.of_pair = [asker.about(i, j) for i, j in self.pairs]
+        self.questions = Questions([*self.of_sample, *self.of_pair])
+        count = len(self.questions)
+        self.bound = np.full(count, -math.inf)  # of the problem with the opposite
+        self.value = np.full(count, math.inf)  # of the best clustering known that has the opposite
+        self.witness: list[np.ndarray | None] = [None] * count
+        self.limit = np.full(count, FIRST)  # seconds of the next turn
+        self.over = np.zeros(count, dtype=bool)  # another turn would not do better
+        self.begin = time.perf_counter()
+        self.interrupted = False
+        self.better = math.inf  # a clustering that is better than the reported one
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.begin
+
+    @property
+    def left(self) -> float:
+        return self.options.time_left(self.seconds)
+
+    def run(self) -> Stability:
+        try:
+            self._linked()
+            self._first_witnesses()
+            self.tell(self.state())
+            self._at_once()
+            self.tell(self.state())
+            while not self.interrupted and self.left > LEAST and (waiting := self._waiting()):
+                self._turn(waiting[0], alone=len(waiting) == 1)
+                self.tell(self.state())
+        except KeyboardInterrupt:
+            self.interrupted = True
+        return self.state()
+
+    # -- what is known -----------------------------------------------------------------------------------------
+    def learn(self, labels: np.ndarray, value: float) -> None:
+        """A clustering that satisfies all constraints, and its objective."""
+        self.better = min(self.better, value)
+        for i in np.flatnonzero(self.questions.differing(labels) & (value < self.value)).tolist():
+            self.value[i], self.witness[i] = value, labels
+
+    def state_of(self, i: int) -> State:
+        if self.value[i] <= self.cutoff:
+            return State.OPEN
+        return State.FIXED if self.bound[i] > self.cutoff else State.UNDECIDED
+
+    def _linked(self) -> None:
+        """Nothing separates samples that are linked."""
+        of = Asker(self.problem, self.labels)
+        for i, q in enumerate(self.questions.all):
+            if q.second != NOBODY and of.linked(q.first, q.second):
+                self.bound[i] = math.inf
+
+    def _first_witnesses(self) -> None:
+        result = self.result
+        assert result.means is not None
+        assert result.weights is not None
+
+        def late() -> bool:
+            return self.left <= LEAST or interruption.heard()
+
+        with interruption.raising():
+            single_moves(
+                self.problem, self.labels, result.means, result.weights, result.variance, self.learn, late
+            )
+
+    def _at_once(self) -> None:
+        """What one look at all clusterings below the target settles."""
+        waiting = [i for i in self._waiting() if self.questions.all[i].second != NOBODY]
+        if len(waiting) < FEW or self.options.engine not in ("auto", "sdp", "dual") or self.left <= LEAST:
+            return
+        stop = Stop(self.left * SHARE)
+        with interruption.raising():
+            number = together_below(self.problem, self.labels, self.target, stop)
+        self.interrupted = stop.reason is Termination.INTERRUPTED
+        for i in waiting:
+            question = self.questions.all[i]
+            if question.together and number[question.first] == number[question.second]:
+                self.bound[i] = max(self.bound[i], self.target)
+
+    # -- one by one --------------------------------------------------------------------------------------------
+    def _waiting(self) -> list[int]:
+        """The questions that are undecided: shortest turns first, then those whose opposite seems dearest."""
+        waiting = [
+            i for i in range(len(self.questions)) if not self.over[i] and self.state_of(i) is State.UNDECIDED
+        ]
+        return sorted(waiting, key=lambda i: (self.limit[i], -self.value[i], i))
+
+    def known(self) -> list[tuple[int, Question]]:
+        """Questions whose answer holds in every clustering within delta, and that later runs may use."""
+        return [
+            (i, q)
+            for i, q in enumerate(self.questions.all)
+            if q.second != NOBODY and self.state_of(i) is State.FIXED and math.isfinite(self.bound[i])
+        ]
+
+    def _turn(self, i: int, *, alone: bool) -> None:
+        limit = self.left if alone else min(self.limit[i], self.left)
+        self.over[i] = limit >= self.left
+        self.limit[i] *= LONGER
+        question = self.questions.all[i]
+        links = [c for _, q in self.known() for c in q.proved(self.problem.n_samples)]
+        bounds = []
+        for constraints in question.opposites(self.problem):
+            found = forced(
+                Forced(self.problem, tuple(links), tuple(constraints), self.cutoff, self.target),
+                replace(self.options, time_limit=limit if math.isfinite(limit) else None),
+                self.witness[i],
+                self.observers,
+            )
+            self._heard(found)
+            if found.termination not in (Termination.TIME, Termination.TARGET):
+                self.over[i] = True
+            # Clusterings without the links cost more than the cutoff, and no more than the target is known of them.
+            bounds.append(min(found.lower_bound, self.target) if links else found.lower_bound)
+            if found.status is Status.INFEASIBLE:
+                bounds[-1] = self.target if links else math.inf
+            if self.interrupted:
+                break
+        else:
+            self.bound[i] = max(self.bound[i], min(bounds))
+
+    def _heard(self, found: Result) -> None:
+        if interruption.heard() or found.termination is Termination.INTERRUPTED:
+            self.interrupted = True
+        if found.labels is not None:
+            self.learn(aligned(self.problem, found.labels, self.labels), found.objective)
+
+    # -- what is shown -----------------------------------------------------------------------------------------
+    def state(self) -> Stability:
+        """Everything that is known now."""
+        p = self.problem
+        samples = []
+        for i, question in enumerate(self.of_sample):
+            margin, j = self._margin(question), int(self.representative[i])
+            witness = margin["witness"]
+            names = {
+                "name": p.names[i],
+                "component": p.component_names[self.labels[i]],
+                "representative": None if j == NOBODY else p.names[j],
+                "goes_to": None if witness is None else p.component_names[witness[i]],
+            }
+            samples.append(SampleMargin(**margin, **names))
+        pairs = [
+            PairMargin(**self._margin(q), first=p.names[i], second=p.names[j], together=q.together)
+            for (i, j), q in zip(self.pairs, self.of_pair, strict=True)
+        ]
+        return Stability(
+            self.within,
+            self.result,
+            tuple(samples),
+            tuple(pairs),
+            seconds=self.seconds,
+            interrupted=self.interrupted,
+            notes=self._notes(),
+        )
+
+    def _margin(self, question: Question) -> dict[str, Any]:
+        i = self.questions.place(question)
+        lower, upper = (max(0.0, float(x) - self.upper) for x in (self.bound[i], self.value[i]))
+        return {
+            "state": self.state_of(i),
+            "lower": min(lower, upper),
+            "upper": upper,
+            "witness": self.witness[i],
+        }
+
+    def _notes(self) -> tuple[str, ...]:
+        notes = []
+        if self.result.status is not Status.OPTIMAL:
+            gap = self.result.gap_absolute
+            far = f"{gap:.3g} nats" if math.isfinite(gap) else "an unknown distance"
+            notes.append(
+                f"the clustering is not proved optimal, only within {far}; margins count from its objective"
+            )
+        if self.better < self.upper - 1e-9 * max(1.0, abs(self.upper)):
+            notes.append(
+                f"a better clustering was found on the way, of objective {self.better:.10g}: solve again from it"
+            )
+        return tuple(notes)

@@ -1,0 +1,76 @@
+"""Clusterings that differ from the reported one and cost little more: upper ends of margins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from certmix.errors import InfeasibleError
+from certmix.presolve.groups import group_samples
+from certmix.problem import Problem, interchangeable, is_feasible
+
+FAR = 1e300
+
+
+def value_of(problem: Problem, labels: np.ndarray) -> float:
+    """The objective of a clustering, infinite where it breaks a constraint."""
+    if not is_feasible(problem, labels):
+        return math.inf
+    try:
+        return float(problem.objective.best(labels).value)
+    except InfeasibleError:
+        return math.inf
+
+
+def single_moves(
+    problem: Problem,
+    labels: np.ndarray,
+    means: np.ndarray,
+    weights: np.ndarray,
+    variance: float | None,
+    told: Callable[[np.ndarray, float], None],
+    late: Callable[[], bool],
+) -> None:
+    """Tell of every clustering in which one group of samples is in another component, the most likely one.
+
+    Means and weights are found anew for each of them.
+    """
+    groups = group_samples(problem)
+    known = problem if variance is None else problem.at_scale(1.0 / variance)
+    cost = np.zeros((groups.n_groups, problem.n_components))
+    np.add.at(cost, groups.of, np.minimum(known.objective.component_costs(means, weights), FAR))
+    first = np.unique(groups.of, return_index=True)[1]
+    own = labels[first]
+    cost[np.arange(len(own)), own] = math.inf
+    cost[~groups.allowed] = math.inf
+    sizes = np.bincount(labels, minlength=problem.n_components)
+    cost[:, sizes == 0] = np.minimum(cost[:, sizes == 0], FAR)  # the empty ones last
+    for g in range(groups.n_groups):
+        if late():
+            return
+        members = groups.of == g
+        for k in np.argsort(cost[g], kind="stable")[:2]:
+            if not math.isfinite(cost[g, k]):
+                break
+            moved = labels.copy()
+            moved[members] = k
+            value = value_of(problem, moved)
+            if math.isfinite(value):
+                told(moved, value)
+                break
+
+
+def aligned(problem: Problem, labels: np.ndarray, reported: np.ndarray) -> np.ndarray:
+    """The same clustering, interchangeable components named so that it resembles the reported one most."""
+    K = problem.n_components
+    shared = np.zeros((K, K))
+    np.add.at(shared, (labels, reported), 1.0)
+    classes = interchangeable(problem)
+    shared[classes[:, None] != classes] = -float(len(labels) + 1) * K
+    rows, columns = linear_sum_assignment(-shared)
+    name = np.empty(K, dtype=np.int64)
+    name[rows] = columns
+    return np.asarray(name[labels])

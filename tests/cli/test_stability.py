@@ -1,0 +1,75 @@
+"""``certmix stability``, end to end."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+RUN = "stability data.csv --columns a,b --variance 0.1 -k 2"
+
+
+def test_a_sentence_and_a_table(certmix) -> None:
+    """Two groups of three samples far from each other: everybody is fixed."""
+    answer = certmix(RUN)
+    assert answer.code == 0
+    assert "Of 6 samples, 6 are with their representative in every clustering within 2 nats" in " ".join(
+        answer.out.split()
+    )
+    assert "6 fixed, 0 open, 0 undecided" in answer.err
+
+
+def test_json_has_the_agreed_entries(certmix) -> None:
+    found = certmix(f"{RUN} --within 1.5 --json --quiet").json
+    assert list(found) == ["within", "objective", "samples"]
+    assert found["within"] == 1.5
+    keys = {"name", "component", "representative", "state", "margin_lower", "margin_upper", "goes_to"}
+    assert all(set(sample) == keys for sample in found["samples"])
+    assert {sample["state"] for sample in found["samples"]} == {"fixed"}
+
+
+def test_files(certmix, files: Path) -> None:
+    """The margins are in a file of their own and in assignments.csv; a run without them takes them away again."""
+    assert certmix(f"{RUN} --out found --quiet").code == 0
+    found = json.loads((files / "found" / "stability.json").read_text())
+    with open(files / "found" / "assignments.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["sample"] for row in rows] == [sample["name"] for sample in found["samples"]]
+    assert [row["state"] for row in rows] == [sample["state"] for sample in found["samples"]]
+    assert float(rows[0]["margin_lower"]) == found["samples"][0]["margin_lower"]
+    assert (files / "found" / "result.json").exists()
+    assert (
+        certmix("solve data.csv --columns a,b --variance 0.1 -k 2 --out found --overwrite --quiet").code == 0
+    )
+    assert not (files / "found" / "stability.json").exists()
+
+
+def test_pairs_of_interest(certmix, files: Path) -> None:
+    """By name, a line each."""
+    names = [sample["name"] for sample in certmix(f"{RUN} --json --quiet").json["samples"]]
+    (files / "pairs.csv").write_text(f"first,second\n{names[0]},{names[1]}\n\n{names[0]},{names[-1]}\n")
+    found = certmix(f"{RUN} --pairs pairs.csv --json --quiet").json
+    assert [pair["state"] for pair in found["pairs"]] == ["together", "apart"]
+    assert "together" in certmix(f"{RUN} --pairs pairs.csv --quiet").out
+
+
+def test_what_is_wrong_with_a_pair_is_told_with_its_line(certmix, files: Path) -> None:
+    (files / "pairs.csv").write_text("nobody,either\n")
+    answer = certmix(f"{RUN} --pairs pairs.csv")
+    assert answer.code == 2
+    assert "line 1" in answer.err
+    (files / "pairs.csv").write_text("one\n")
+    assert "two samples are expected" in certmix(f"{RUN} --pairs pairs.csv").err
+    assert "cannot be read" in certmix(f"{RUN} --pairs nothing.csv").err
+
+
+def test_without_time_the_exit_code_says_so(certmix) -> None:
+    """What is not settled is undecided, and that is no success."""
+    answer = certmix("stability iris --time-limit 0 --json --quiet")
+    assert answer.code == 3
+
+
+def test_a_negative_distance_is_refused(certmix) -> None:
+    answer = certmix(f"{RUN} --within -1")
+    assert answer.code == 2
+    assert "within" in answer.err

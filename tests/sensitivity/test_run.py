@@ -1,0 +1,227 @@
+"""Margins against enumeration: intervals hold the truth, and what is called fixed or open is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import certmix
+from certmix import CannotLink, Label, MinimumSize, MustLink, Problem
+from certmix.engines import engine, why_not
+from certmix.errors import InfeasibleError, InputError
+from certmix.problem.features import features
+from certmix.sensitivity.margins import Margin, State
+from certmix.sensitivity.questions import representatives
+from certmix.sensitivity.run import stability
+from certmix.status import Status
+from nearly_optimal import Enumerated
+from random_instances import random_problem
+
+RNG = np.random.default_rng(3)
+TWO = np.concatenate([RNG.normal(size=(12, 2)), RNG.normal(5.0, size=(12, 2)), [[2.4, 2.6]]])
+ENGINES = ("auto", "dual", "sdp", "interval")
+
+
+def holds(margin: Margin, truth: float, within: float, slack: float) -> None:
+    """The truth is in the interval, and agrees with the state."""
+    assert margin.lower <= max(0.0, truth) + slack
+    assert margin.upper >= max(0.0, truth) - slack
+    if margin.state is State.FIXED:
+        assert truth > within - slack
+    if margin.state is State.OPEN:
+        assert truth <= within + slack
+    if abs(truth - within) > 10 * slack:
+        assert margin.state is not State.UNDECIDED
+
+
+def solved(rng: np.random.Generator, name: str) -> tuple[Problem, certmix.Result] | None:
+    """A random problem that the engine takes, and its optimal clustering."""
+    try:
+        problem = random_problem(rng, max_samples=7, features=engine("enumerate").honours)
+    except (InputError, InfeasibleError):
+        return None
+    if name != "auto" and why_not(engine(name), problem) is not None:
+        return None
+    result = certmix.solve(problem, engine="enumerate", verify=False)
+    return None if result.labels is None else (problem, result)
+
+
+def against_enumeration(seed: int) -> int:
+    """How many margins of a random problem were compared."""
+    rng = np.random.default_rng(seed)
+    name = ENGINES[seed % len(ENGINES)]
+    found = solved(rng, name)
+    if found is None:
+        return 0
+    problem, result = found
+    assert result.labels is not None
+    assert result.means is not None
+    n, within = problem.n_samples, float(rng.choice([0.0, 0.3, 2.0, 10.0]))
+    pairs = [tuple(rng.choice(n, 2, replace=False).tolist()) for _ in range(2)] if n > 1 else []
+    every = Enumerated(problem)
+    if rng.random() < 0.3:  # a clustering that is not the best one has margins, too
+        other = every.labels[rng.integers(len(every.labels))]
+        result = replace(certmix.solve(problem, engine="hard-em", restarts=1), problem=problem)
+        point = problem.objective.best(other)
+        result = replace(
+            result,
+            labels=other,
+            means=point.means,
+            weights=point.weights,
+            objective=point.value,
+            lower_bound=-math.inf,
+        )
+    told = stability(
+        result, within, pairs=[(problem.names[i], problem.names[j]) for i, j in pairs], engine=name, threads=1
+    )
+    nearest = representatives(problem, result.labels, result.means)
+    for i, margin in enumerate(told.samples):
+        j = int(nearest[i])
+        opposite = ~every.alone(i) if j < 0 else ~every.together(i, j)
+        holds(margin, every.least(opposite) - result.objective, within, every.slack)
+        if margin.witness is not None:
+            assert bool(opposite[(every.labels == margin.witness).all(axis=1).argmax()])
+            value = problem.objective.best(margin.witness).value
+            assert (
+                value - result.objective == pytest.approx(margin.upper, abs=every.slack)
+                or margin.upper == 0.0
+            )
+    for (i, j), margin in zip(pairs, told.pairs, strict=True):
+        together = every.together(i, j)
+        assert margin.together == (result.labels[i] == result.labels[j])
+        opposite = ~together if margin.together else together
+        holds(margin, every.least(opposite) - result.objective, within, every.slack)
+    return len(told.samples)
+
+
+@pytest.mark.parametrize("seed", range(19, 70))
+def test_margins_of_random_problems_are_those_of_enumeration(seed: int) -> None:
+    """Under every constraint, prior and limit, with several engines."""
+    against_enumeration(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(1000, 4000, 100))
+def test_margins_of_many_random_problems_are_those_of_enumeration(first: int) -> None:
+    """The same for thousands."""
+    assert sum(against_enumeration(seed) for seed in range(first, first + 100)) > 100
+
+
+@pytest.fixture(scope="module")
+def result() -> certmix.Result:
+    return certmix.solve(Problem(TWO, 2, variance=1.0), threads=1)
+
+
+def test_a_sample_between_two_clusters_is_open_and_the_others_are_fixed(result: certmix.Result) -> None:
+    """With its name, the component it would go to, and what that costs."""
+    found = stability(result, 2.0, threads=1)
+    assert [s.name for s in found.samples if s.state is State.OPEN] == ["24"]
+    assert found.count("fixed") == 24
+    middle = found["24"]
+    assert middle.goes_to != middle.component
+    assert 0.0 < middle.upper <= 2.0
+    assert found.settled
+    assert "24 are with their representative" in found.sentence()
+    assert "24" in found.summary()
+
+
+def test_the_object_for_json_has_the_promised_form(result: certmix.Result) -> None:
+    """Others read it."""
+    found = stability(result, 2.0, pairs=[(0, 1)], threads=1).to_dict()
+    assert list(found) == ["within", "objective", "samples", "pairs"]
+    keys = ["name", "component", "representative", "state", "margin_lower", "margin_upper", "goes_to"]
+    assert all(list(sample) == keys for sample in found["samples"])
+    assert found["pairs"][0]["state"] == "together"
+
+
+def test_pairs_are_proved_together_and_apart(result: certmix.Result) -> None:
+    """Two of one cluster, two of different ones, and one that may go."""
+    found = stability(result, 2.0, pairs=[(0, 1), (0, 13), (0, 24)], threads=1)
+    assert [pair.words for pair in found.pairs] == ["together", "apart", "open"]
+
+
+def test_linked_samples_cannot_be_separated() -> None:
+    """Nothing needs to be run for that, and there is no limit to their margin."""
+    problem = Problem(TWO, 2, variance=1.0, constraints=[MustLink(0, 24)])
+    found = stability(certmix.solve(problem, threads=1), 2.0, pairs=[(0, 24)], threads=1)
+    assert found.pairs[0].state is State.FIXED
+    assert found.pairs[0].lower == math.inf
+    assert found.pairs[0].to_dict()["margin_lower"] is None
+
+
+def test_a_sample_that_is_alone_has_a_margin_of_not_being_alone() -> None:
+    """It has no representative."""
+    data = np.concatenate([TWO[:12], [[40.0, 40.0]]])
+    problem = Problem(data, 2, variance=1.0)
+    alone = stability(certmix.solve(problem, threads=1), 2.0, threads=1).samples[-1]
+    assert alone.representative is None
+    assert alone.state is State.FIXED
+    assert alone.lower > 2.0
+
+
+def test_without_time_nothing_is_fixed_but_witnesses_count(result: certmix.Result) -> None:
+    """The time limit is kept, and what is not known is called undecided."""
+    found = stability(result, 2.0, time_limit=0.0, threads=1)
+    assert found.count("fixed") == 0
+    assert not found.settled
+
+
+def test_a_result_from_a_file_needs_its_problem(result: certmix.Result, tmp_path: object) -> None:
+    """And the problem has to be the same."""
+    path = result.save(f"{tmp_path}/result")
+    loaded = certmix.Result.load(path)
+    with pytest.raises(InputError, match="give the problem"):
+        stability(loaded, 2.0)
+    with pytest.raises(InputError, match="another objective"):
+        stability(loaded, 2.0, problem=Problem(TWO, 2, variance=2.0))
+    with pytest.raises(InputError, match="other samples"):
+        stability(loaded, 2.0, problem=Problem(TWO[1:], 2, variance=1.0))
+    assert stability(loaded, 2.0, problem=Problem(TWO, 2, variance=1.0), threads=1).settled
+
+
+@pytest.mark.parametrize("within", [-1.0, math.nan, math.inf, "2", True])
+def test_bad_distances_are_refused(result: certmix.Result, within: object) -> None:
+    with pytest.raises(InputError, match="within must be"):
+        stability(result, within)  # type: ignore[arg-type]
+
+
+def test_options_of_a_single_run_are_refused(result: certmix.Result) -> None:
+    with pytest.raises(InputError, match="about one run"):
+        stability(result, 2.0, start=result.labels)
+
+
+def test_a_better_clustering_is_told(result: certmix.Result) -> None:
+    """Margins count from the clustering that is given, and are never negative."""
+    problem = Problem(TWO, 2, variance=1.0)
+    labels = np.array(result.labels)
+    labels[24] = 1 - labels[24]
+    point = problem.objective.best(labels)
+    worse = replace(
+        result,
+        labels=labels,
+        means=point.means,
+        weights=point.weights,
+        objective=point.value,
+        status=Status.FEASIBLE,
+    )
+    found = stability(worse, 2.0, threads=1)
+    assert any("better clustering" in note for note in found.notes)
+    assert found["24"].upper == 0.0
+    assert found["24"].lower == 0.0
+
+
+def test_constraints_count_in_every_clustering_within_delta() -> None:
+    """A label and limits on sizes keep the sample between the clusters where it is."""
+    free = certmix.solve(Problem(TWO, 2, variance=1.0), threads=1)
+    assert free.labels is not None
+    k = int(free.labels[24])
+    problem = Problem(
+        TWO, 2, variance=1.0, constraints=[Label(24, k), Label(0, int(free.labels[0])), MinimumSize(5)]
+    )
+    assert features(problem)
+    assert stability(certmix.solve(problem, threads=1), 2.0, threads=1)["24"].state is State.FIXED
+    problem = Problem(TWO, 2, variance=1.0, constraints=[CannotLink(24, 13)])
+    assert stability(certmix.solve(problem, threads=1), 2.0, threads=1).settled
