@@ -48,6 +48,10 @@ class Margin:
     upper: float
     witness: np.ndarray | None = None
 
+    def told(self, within: float) -> float:
+        """The lower end as a number that JSON has: where there is no limit at all, that it is no smaller than delta."""
+        return self.lower if math.isfinite(self.lower) else within
+
 
 @dataclass(frozen=True)
 class SampleMargin(Margin):
@@ -66,13 +70,13 @@ class SampleMargin(Margin):
     representative: str | None = None
     goes_to: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, within: float) -> dict[str, Any]:
         return {
             "name": self.name,
             "component": self.component,
             "representative": self.representative,
             "state": str(self.state),
-            "margin_lower": None if math.isinf(self.lower) else self.lower,
+            "margin_lower": self.told(within),
             "margin_upper": finite(self.upper),
             "goes_to": self.goes_to,
         }
@@ -93,13 +97,13 @@ class PairMargin(Margin):
             return "together" if self.together else "apart"
         return str(self.state)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, within: float) -> dict[str, Any]:
         return {
             "first": self.first,
             "second": self.second,
             "together": self.together,
             "state": self.words,
-            "margin_lower": None if math.isinf(self.lower) else self.lower,
+            "margin_lower": self.told(within),
             "margin_upper": finite(self.upper),
         }
 
@@ -179,15 +183,15 @@ class Stability:
         found: dict[str, Any] = {
             "within": self.within,
             "objective": finite(self.result.objective),
-            "samples": [sample.to_dict() for sample in self.samples],
+            "samples": [sample.to_dict(self.within) for sample in self.samples],
         }
-        return {**found, "pairs": [pair.to_dict() for pair in self.pairs]} if self.pairs else found
+        return {**found, "pairs": [pair.to_dict(self.within) for pair in self.pairs]} if self.pairs else found
 
     def to_pandas(self) -> pd.DataFrame:
         """One row per sample."""
         import pandas as pd
 
-        rows = [sample.to_dict() for sample in self.samples]
+        rows = [sample.to_dict(self.within) for sample in self.samples]
         return pd.DataFrame(rows).set_index("name").rename_axis("sample")
 
     def __repr__(self) -> str:
