@@ -43,7 +43,7 @@ from certmix.search.stopping import stop_reason
 from certmix.solving import solve
 from certmix.status import Status, Termination, decide
 from certmix.verify.check import check
-from claims import Claim, Truth
+from claims import Claim, Truth, find_truth
 from pretended_cluster import pretended
 from resumed import searched_in_pieces, solved_in_pieces
 from unknown_variance import truth_with_variance, with_unknown_variance
@@ -433,6 +433,38 @@ def _unknown_variance(draw: Draw) -> Claim:
     )
 
 
+def _kmeans(draw: Draw) -> Claim:
+    """Data and side constraints as k-means, by any engine; half of the time its certificate is checked."""
+    p = draw.problem
+    problem = p.replace(weights="none", prior=None, weight_bounds=None, estimators=p.estimators - {"weights"})
+    truth = find_truth(problem)
+    able = [n for n in (*CERTIFIED, "parts", "hard-em") if _taken_by(n)(problem, truth)]
+    name, options = str(draw.rng.choice([*able, "auto"])), draw.options(node_limit=draw.few_nodes(0.2))
+    given = {"part_size": int(draw.rng.integers(1, 7))} if name == "parts" else {}
+    options = replace(options, target=None, certificate=True if draw.chance(0.5) else None, **given)
+    claim = by_engine(problem, name, options, partial(_solved_and_checked, problem))
+    # Absolute gaps are given in sums of squares.
+    seen = replace(options, absolute_gap=problem.quantity.objective(options.absolute_gap))
+    return replace(claim, way="k-means", options=seen, about=(problem, truth))
+
+
+def _solved_and_checked(problem: Problem, _: Problem, name: str, *, options: Options, verify: bool) -> Result:
+    """A result whose sums of squares are right, with the bound that the checker confirms where that is better."""
+    result = solve(problem, name, options=options, verify=verify)
+    if result.labels is not None and not problem.has_mean_box:
+        y, z = problem.data, result.labels
+        squares = math.fsum(((y[z == k] - y[z == k].mean(axis=0)) ** 2).sum() for k in np.unique(z))
+        rounding = 1e-9 * squares + 1e-12 * float((y - y.mean(axis=0)).var(axis=0).sum()) * len(y)
+        assert result.sse is not None
+        assert abs(result.sse - squares) <= rounding, f"the SSE is {squares!r}, not {result.sse!r}"
+    if result.certificate is not None:
+        verdict = check(result.certificate.document, result.certificate.arrays, problem.data)
+        assert verdict.verified, f"its own certificate is rejected: {verdict.sentence}"
+    if result.certificate is not None and result.labels is not None:
+        result = replace(result, lower_bound=max(result.lower_bound, verdict.bound))
+    return result
+
+
 def _few_clusterings(problem: Problem, truth: Truth) -> bool:
     most = MOST_CLUSTERINGS if not problem.prior.on_means else MOST_CLUSTERINGS // 10
     return problem.n_components**problem.n_samples <= most
@@ -479,6 +511,7 @@ WAYS = (
     Way("resumed loop", 0.2, _resumed_loop, _always),
     _engine("parts", 0.2),
     Way("unknown variance", 0.3, _unknown_variance, _few_clusterings),
+    Way("k-means", 0.2, _kmeans, _always),
 )
 NAMES = tuple(way.name for way in WAYS)
 

@@ -13,6 +13,7 @@ from certmix._version import __version__
 _PLACES = {
     "CannotLink": "certmix.problem",
     "CertifiedGaussianMixture": "certmix.estimator",
+    "CertifiedKMeans": "certmix.kmeans",
     "CertmixError": "certmix.errors",
     "CovarianceWarning": "certmix.errors",
     "Covering": "certmix.problem",
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from certmix.errors import CertmixError, CovarianceWarning, InfeasibleError, InputError, UnsupportedError
     from certmix.estimator import CertifiedGaussianMixture
     from certmix.io.constraints import read_constraints
+    from certmix.kmeans import CertifiedKMeans
     from certmix.observers.snapshot import Snapshot
     from certmix.options import Options
     from certmix.problem import (

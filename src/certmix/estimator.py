@@ -6,14 +6,12 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from certmix.errors import CertmixError, InfeasibleError, InputError
+from certmix.fitting import CertifiedClustering, require_clustering, sample_names, seed_of
 from certmix.mixture import log_joint, probabilities
-from certmix.options import Options, checked_engine_options, options_of
 from certmix.problem import Problem
 from certmix.problem.measurements import refuse_kinds
 from certmix.result import Result
@@ -21,10 +19,10 @@ from certmix.selection.criterion import icl, n_parameters
 from certmix.selection.path import Path
 from certmix.selection.turns import path
 from certmix.solving import solve
-from certmix.status import Status, Termination
+from certmix.status import Status
 
 
-class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
+class CertifiedGaussianMixture(CertifiedClustering):
     r"""Gaussian mixture clustering with a proof of how good the clustering is.
 
     ``fit`` minimises, over labels :math:`z`, means :math:`\mu` and weights :math:`\pi`,
@@ -189,7 +187,7 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
             When the constraints contradict each other; the message names a smallest set that does.
         """
         refuse_kinds(X)
-        names = _sample_names(X, constraints)
+        names = sample_names(X, constraints)
         data = validate_data(self, X, dtype=np.float64)
         constraints = () if constraints is None else list(constraints)
 
@@ -241,28 +239,8 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
             warnings.warn(found.sentence(), ConvergenceWarning, stacklevel=3)
         return found, found.result
 
-    def _options(self) -> Options:
-        """The options that are parameters here, and those of single engines."""
-        own = {name: value for name, value in vars(self).items() if name in options_of(Options)}
-        specific = checked_engine_options(self.engine_options)
-        return Options(**own, **specific, seed=_seed(self.random_state))
-
-    def _named(self, data: np.ndarray, names: list[Any] | None) -> Any:
-        """The validated data, with the names of their features where there are any."""
-        columns = getattr(self, "feature_names_in_", None)
-        if columns is None:
-            return data
-        import pandas as pd
-
-        return pd.DataFrame(data, columns=columns, index=names)
-
     def _keep(self, problem: Problem, result: Result) -> None:
-        if result.status is Status.INFEASIBLE:
-            raise InfeasibleError(result.message or "no clustering satisfies the constraints")
-        if result.labels is None or result.means is None or result.weights is None:
-            raise CertmixError(result.sentence())
-        if result.status is not Status.OPTIMAL and result.termination is not Termination.CONVERGED:
-            warnings.warn(result.sentence(), ConvergenceWarning, stacklevel=3)
+        require_clustering(result)
         self.result_ = result
         self.n_components_ = problem.n_components
         criterion = icl(problem)
@@ -322,7 +300,7 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
         check_is_fitted(self, "means_")
         if not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
             raise InputError(f"n_samples must be a whole number >= 1, not {n_samples!r}")
-        rng = np.random.default_rng(_seed(self.random_state))
+        rng = np.random.default_rng(seed_of(self.random_state))
         sizes = rng.multinomial(n_samples, self.weights_ / self.weights_.sum())
         rows = []
         for k, size in enumerate(sizes):
@@ -337,27 +315,3 @@ class CertifiedGaussianMixture(ClusterMixin, BaseEstimator):
         check_is_fitted(self, "means_")
         data = validate_data(self, X, dtype=np.float64, reset=False)
         return log_joint(data, self.means_, self.weights_, self.precisions_)
-
-
-def _seed(random_state: Any) -> int:
-    if random_state is None:
-        return 0
-    if isinstance(random_state, (int, np.integer)):
-        return int(random_state)
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-
-
-def _sample_names(X: Any, constraints: Any) -> list[Any] | None:
-    """The index of a DataFrame; where two samples have one name (as in a bootstrap) a warning, and numbers."""
-    index = getattr(X, "index", None)
-    if index is None or callable(index):
-        return None
-    names = list(index)
-    seen: set[str] = set()
-    twice = next((name for name in map(str, names) if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
-    if twice is None or constraints is not None:  # the problem refuses names that are not unique
-        return names
-    warnings.warn(
-        f"the index of X holds {twice!r} twice, so the samples are numbered instead of named", stacklevel=3
-    )
-    return None

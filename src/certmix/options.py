@@ -21,6 +21,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from certmix import memory
 from certmix.errors import InputError
 from certmix.hints import did_you_mean
+from certmix.problem.quantity import Quantity
 from certmix.status import Tolerances
 
 BRANCHING = ("pseudo-cost", "strong", "most-infeasible", "most-integral")
@@ -83,7 +84,8 @@ class Options:
         float, Option("Relative gap (UB - LB) / max(1, |UB|) that is good enough.", metavar="G")
     ] = 1e-6
     absolute_gap: Annotated[
-        float, Option("Absolute gap, in nats, that is good enough.", unit="nats", metavar="G")
+        float,
+        Option("Absolute gap that is good enough, in nats (k-means: of the SSE).", unit="nats", metavar="G"),
     ] = 0.0
     target: Annotated[
         float | None,
@@ -276,6 +278,15 @@ class Options:
     @property
     def tolerances(self) -> Tolerances:
         return Tolerances(self.gap, self.absolute_gap, math.inf if self.target is None else self.target)
+
+    def tolerances_of(self, quantity: Quantity) -> Tolerances:
+        """The tolerances of a run, whose absolute numbers were given as people see the objective."""
+        shown = self.tolerances
+        return replace(
+            shown,
+            absolute=quantity.objective(shown.absolute),
+            target=quantity.objective(shown.target),
+        )
 
     @property
     def n_threads(self) -> int:

@@ -17,6 +17,7 @@ from certmix.mixture import log_joint, probabilities
 from certmix.presolve.groups import group_samples
 from certmix.problem import Point, Problem, interchangeable, satisfaction_table
 from certmix.problem.measurements import measurements
+from certmix.problem.quantity import NATS, Quantity
 from certmix.problem.satisfaction import Satisfaction
 from certmix.problem.scale import optimal_variances
 from certmix.problem.wording import model_in_words
@@ -51,6 +52,7 @@ class Result:
     means, weights : ndarrays of shape (K, d) and (K,), or None
     posterior : ndarray of shape (n,), or None
         Probability of the assigned component given the sample, at the found means and weights; 1 where ``fixed``.
+        Of k-means: with equal weights, at the variance that fits the clustering.
     runner_up : ndarray of shape (n,), or None
         The most probable other component of every sample (-1 when K = 1, and where ``fixed``).
     fixed : bool ndarray of shape (n,), or None
@@ -87,6 +89,8 @@ class Result:
         The versions of the program and of the packages that computed the result.
     command : str
         The command that repeats the run, where there was one; files without their folders.
+    quantity : Quantity
+        What the objective is called and counted in, and how it is shown: nats, or the sum of squares of k-means.
     resumes : int
         How often the run was taken up again after it had been cut short; ``seconds`` and ``nodes`` are those of all.
     problem : Problem, or None
@@ -130,6 +134,7 @@ class Result:
     versions: Mapping[str, str] = field(default_factory=dict)
     command: str = ""
     problem: Problem | None = None
+    quantity: Quantity = NATS
 
     def __post_init__(self) -> None:
         for name in ("labels", "means", "weights", "posterior", "runner_up", "fixed", "envelope"):
@@ -148,6 +153,19 @@ class Result:
     def gap_relative(self) -> float:
         """``(UB - LB) / max(1, |UB|)``."""
         return Tolerances.gap_relative(self.objective, self.lower_bound)
+
+    @property
+    def sse(self) -> float | None:
+        """The sum of squares of k-means; None for a mixture."""
+        return self.quantity.shown(self.objective) if self.quantity.squares else None
+
+    @property
+    def sse_lower_bound(self) -> float | None:
+        """No clustering has a smaller sum of squares; None for a mixture."""
+        if not self.quantity.squares:
+            return None
+        shown = self.quantity.shown(self.lower_bound)
+        return max(0.0, shown) if math.isfinite(shown) else shown
 
     @property
     def closed(self) -> bool:
@@ -169,17 +187,17 @@ class Result:
             return f"Infeasible: {self.message or 'no clustering satisfies the constraints.'}"
         if self.labels is None:
             return f"Nothing was found before the run stopped ({self.termination})."
-        found = f"The clustering found has objective {self.objective:.10g}"
+        show = self.quantity.shown
+        found = f"The clustering found has {self.quantity.name} {show(self.objective):.10g}"
         if not math.isfinite(self.lower_bound):
             return f"{found}; how far it is from the optimum is not known ({self.termination})."
         if self.status is Status.OPTIMAL:
-            return (
-                f"{found} and is proved optimal to within {self.gap_absolute:.3g} nats "
-                f"({self.gap_relative:.2g} relative)."
-            )
+            gap = self.quantity.with_unit(f"{show(self.gap_absolute):.3g}")
+            return f"{found} and is proved optimal to within {gap} ({self.gap_relative:.2g} relative)."
+        gap = self.quantity.with_unit(f"{show(self.gap_absolute):.4g}")
         return (
-            f"{found}; no clustering is better than {self.lower_bound:.10g}, so it is within "
-            f"{self.gap_absolute:.4g} nats ({100 * self.gap_relative:.3g} %) of the optimum ({self.termination})."
+            f"{found}; no clustering is better than {show(self.lower_bound):.10g}, so it is within "
+            f"{gap} ({100 * self.gap_relative:.3g} %) of the optimum ({self.termination})."
         )
 
     def account(self) -> str:
@@ -290,9 +308,11 @@ class Result:
         return Result(**read(path))
 
     def __repr__(self) -> str:
+        show = self.quantity.shown
+        gap = self.quantity.with_unit(f"{show(self.gap_absolute):.3g}")
         return (
-            f"Result({self.status}, objective={self.objective:.10g}, lower_bound={self.lower_bound:.10g}, "
-            f"gap={self.gap_absolute:.3g} nats, engine={self.engine!r}, {self.termination})"
+            f"Result({self.status}, {self.quantity.name}={show(self.objective):.10g}, "
+            f"lower_bound={show(self.lower_bound):.10g}, gap={gap}, engine={self.engine!r}, {self.termination})"
         )
 
 
@@ -313,6 +333,8 @@ def build_result(
         point = _ordered(problem, point)
         fixed = fixed_samples(problem)
         known = problem if point.variance is None else problem.at_scale(1.0 / point.variance)
+        if problem.squares and point.value > 0.0:  # at the variance that fits
+            known = problem.at_scale(0.5 * problem.n_samples * problem.n_features / point.value)
         posterior, runner_up, alone = _posterior(known, point.labels, point.means, point.weights)
         posterior[fixed], runner_up[fixed] = 1.0, -1
     lower = ledger.bound
@@ -342,6 +364,7 @@ def build_result(
         nodes=ledger.nodes,
         seconds=ledger.elapsed,
         resumes=ledger.resumes,
+        quantity=problem.quantity,
         tolerances=tolerances,
         certificate_level=certificate_level if math.isfinite(lower) or infeasible else "none",
         message=message,

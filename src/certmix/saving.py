@@ -1,12 +1,15 @@
 """Results as plain values, and as a pair of files: JSON for what a person reads, NPZ for the arrays.
 
-A number that is missing or infinite is null in JSON. A JSON file that holds the arrays itself (a snapshot) has no NPZ.
+A number that is missing or infinite is null in JSON. Objectives, bounds and absolute gaps are as people see them
+(:class:`certmix.problem.quantity.Quantity`), for k-means sums of squares. A JSON file that holds the arrays itself
+(a snapshot) has no NPZ.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +20,7 @@ from certmix.io.pairs import json_of, read_arrays, read_document, stem_of, write
 from certmix.io.strict_json import finite
 from certmix.io.transform import Transform
 from certmix.ledger import TracePoint
+from certmix.problem.quantity import NATS, SSE, Quantity, sum_of_squares
 from certmix.problem.satisfaction import Satisfaction
 from certmix.status import Status, Termination, Tolerances, decide
 
@@ -36,15 +40,22 @@ RESULT, SNAPSHOT, CERTIFICATE = "result.json", "snapshot.json", "certificate.jso
 
 def as_dict(result: Result) -> dict[str, Any]:
     """Everything as plain values, ready for JSON (missing and infinite numbers are None)."""
+    quantity = result.quantity
+
+    def shown(objective: float) -> float | None:
+        return finite(quantity.shown(objective))
+
     return {
         "format": FORMAT,
         "version": VERSION,
         "status": str(result.status),
         "termination": str(result.termination),
-        "objective": finite(result.objective),
-        "lower_bound": finite(result.lower_bound),
-        "gap_absolute": finite(result.gap_absolute),
+        "objective": shown(result.objective),
+        "lower_bound": shown(result.lower_bound),
+        "gap_absolute": shown(result.gap_absolute),
         "gap_relative": finite(result.gap_relative),
+        **_squares(result),
+        "quantity": asdict(quantity),
         "certificate": result.certificate_level,
         "verification": result.verification,
         "engine": result.engine,
@@ -56,7 +67,10 @@ def as_dict(result: Result) -> dict[str, Any]:
         "n_samples": len(result.names),
         "n_features": len(result.feature_names),
         "n_components": result.n_components,
-        "tolerances": {"relative": result.tolerances.relative, "absolute": result.tolerances.absolute},
+        "tolerances": {
+            "relative": result.tolerances.relative,
+            "absolute": quantity.shown(result.tolerances.absolute),
+        },
         "sizes": _plain(result.sizes),
         "variance": finite(result.variance) if result.variance is not None else None,
         "variance_interval": None
@@ -83,12 +97,19 @@ def as_dict(result: Result) -> dict[str, Any]:
             }
             for c in result.constraints
         ],
-        "trace": [[p.seconds, finite(p.incumbent), finite(p.bound)] for p in result.trace],
+        "trace": [[p.seconds, shown(p.incumbent), shown(p.bound)] for p in result.trace],
         "preprocessing": None if result.transform is None else result.transform.as_dict(),
         "model": dict(result.model),
         "versions": dict(result.versions),
         "command": result.command,
     }
+
+
+def _squares(result: Result) -> dict[str, float | None]:
+    """The sum of squares and its bound, of k-means."""
+    if result.sse is None or result.sse_lower_bound is None:
+        return {}
+    return {"sse": finite(result.sse), "sse_lower_bound": finite(result.sse_lower_bound)}
 
 
 def _plain(array: np.ndarray | None) -> Any:
@@ -178,10 +199,15 @@ def _fields(document: Mapping[str, Any]) -> dict[str, Any]:
     runner_up = _array(document["runner_up"], "runner_up", (n,), np.int64)
     if runner_up is not None and n and not (runner_up.min() >= -1 and runner_up.max() < K):
         raise InputError(f"a runner-up does not lie in -1 .. {K - 1}")
-    objective = _number(document["objective"], math.inf)
-    lower_bound = _number(document["lower_bound"], -math.inf)
+    quantity = _quantity(document.get("quantity"))
+
+    def hidden(shown: Any, missing: float) -> float:
+        return quantity.objective(_number(shown, missing))
+
+    objective = hidden(document["objective"], math.inf)
+    lower_bound = hidden(document["lower_bound"], -math.inf)
     tolerances = Tolerances(
-        float(document["tolerances"]["relative"]), float(document["tolerances"]["absolute"])
+        float(document["tolerances"]["relative"]), hidden(document["tolerances"]["absolute"], 0.0)
     )
     if lower_bound > objective:
         raise InputError(f"its lower bound {lower_bound:g} lies above its objective {objective:g}")
@@ -216,7 +242,7 @@ def _fields(document: Mapping[str, Any]) -> dict[str, Any]:
             for c in document["constraints"]
         ),
         "trace": tuple(
-            TracePoint(float(seconds), _number(incumbent, math.inf), _number(bound, -math.inf))
+            TracePoint(float(seconds), hidden(incumbent, math.inf), hidden(bound, -math.inf))
             for seconds, incumbent, bound in document["trace"]
         ),
         "variance": _positive(document.get("variance")),
@@ -226,6 +252,7 @@ def _fields(document: Mapping[str, Any]) -> dict[str, Any]:
         "seconds": float(document["seconds"]),
         "resumes": int(document.get("resumes", 0)),
         "tolerances": tolerances,
+        "quantity": quantity,
         "certificate_level": str(document["certificate"]),
         "verification": str(document.get("verification", "")),
         "message": str(document["message"]),
@@ -240,12 +267,23 @@ def _fields(document: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _quantity(value: Any) -> Quantity:
+    if value is None:
+        return NATS
+    factor = _positive(value["factor"])
+    assert factor is not None
+    found = sum_of_squares(factor) if value["name"] == SSE else NATS
+    if found != Quantity(**value):
+        raise InputError(f"its objective is said to be {value!r}")
+    return found
+
+
 def _positive(value: Any) -> float | None:
     if value is None:
         return None
     found = _number(value, math.nan)
     if not 0.0 < found < math.inf:
-        raise InputError(f"its variance is {value!r}, not a positive number")
+        raise InputError(f"{value!r} stands where a positive number is expected")
     return found
 
 

@@ -108,7 +108,7 @@ def solve(
     earlier = None if options.resume is None else Unfinished.read(options.resume)
     if earlier is not None and not any(isinstance(observer, Snapshot) for observer in observers):
         observers = (*observers, Snapshot(earlier.directory, overwrite=True))
-    ledger = Ledger(problem, options.tolerances, (), Stop())
+    ledger = Ledger(problem, options.tolerances_of(problem.quantity), (), Stop())
     ledger.keeps_proof = bool(options.certificate)
     automatic = options.engine == "auto"
     known = problem.at_scale(1.0) if problem.covariance.unknown else problem
@@ -176,6 +176,8 @@ def _attended(problem: Problem, runner: Engine, ledger: Ledger, options: Options
         check_feasible(problem)
         if options.start is not None:
             _offer_start(problem, ledger, options.start)
+        if problem.squares and runner.certified:
+            ledger.raise_bound(0.0, whole=True)  # of squares
         return runner.run(problem, ledger, options)
 
     try:

@@ -19,7 +19,8 @@ _MOST_CONSTRAINTS = 20
 
 def summary(result: Result) -> str:
     """Header block, components, side constraints, and one sentence that says what is proved."""
-    parts = [_title("Certified Gaussian mixture clustering"), _header(result)]
+    what = "k-means" if result.quantity.squares else "Gaussian mixture"
+    parts = [_title(f"Certified {what} clustering"), _header(result)]
     if result.labels is not None:
         parts += [_rule("="), *_components(result), *_variance(result)]
     if result.constraints:
@@ -56,15 +57,19 @@ def _header(result: Result) -> str:
         ("Method:", result.engine),
         ("Samples:", str(len(result.names))),
         ("Features:", str(len(result.feature_names))),
-        ("Components:", str(result.n_components)),
+        ("Clusters:" if result.quantity.squares else "Components:", str(result.n_components)),
         ("Status:", str(result.status)),
         ("Termination:", str(result.termination)),
         ("Constraints:", _constraint_count(result)),
     ]
+    quantity = result.quantity
     right = [
-        ("Objective:", number(result.objective)),
-        ("Lower bound:", number(result.lower_bound)),
-        ("Gap (nats):", number(result.gap_absolute, 4)),
+        (f"{quantity.name[0].upper()}{quantity.name[1:]}:", number(quantity.shown(result.objective))),
+        ("Lower bound:", number(quantity.shown(result.lower_bound))),
+        (
+            f"Gap ({quantity.unit or 'absolute'}):",
+            number(quantity.shown(result.gap_absolute), 4),
+        ),
         ("Gap (relative):", percent(result.gap_relative)),
         ("Certificate:", result.certificate_level),
         ("Nodes:", str(result.nodes)),
@@ -92,10 +97,11 @@ def _components(result: Result) -> list[str]:
     assert result.means is not None
     assert result.weights is not None
     shown = min(len(result.feature_names), _MOST_FEATURES)
-    own = ["component", "size", "weight"]
+    squares = result.quantity.squares  # k-means has no weights
+    own = ["cluster", "size"] if squares else ["component", "size", "weight"]
     header = [*own, *(f"mean {name}" if name in own else name for name in result.feature_names[:shown])]
     rows = [
-        [name, str(size), f"{weight:.4f}", *(f"{x:.4g}" for x in mean[:shown])]
+        [name, str(size), *([] if squares else [f"{weight:.4f}"]), *(f"{x:.4g}" for x in mean[:shown])]
         for name, size, weight, mean in zip(
             result.component_names, result.sizes, result.weights, result.means, strict=True
         )

@@ -22,6 +22,7 @@ CONCLUSIONS = ("tests/verify/test_domain.py",)
 BOXES = ("tests/verify/test_boxes.py",)
 COMPOSED = ("tests/verify/test_check_composed.py",)
 CRITERIA = ("tests/verify/test_criteria.py",)
+SQUARES = ("tests/verify/test_squares.py",)
 SUMS = ("tests/verify/test_parts.py",)
 CHORDS = ("tests/verify/test_chords.py",)
 CHAINED = ("tests/verify/test_check_chord.py",)
@@ -297,4 +298,12 @@ CHECKER = (
     planted("sum: any bound is known", "A part that was verified to another bound counts.", "check.py",
             "(statement.digest(own), statement.data_digest(rows), bound) in known",
             "(statement.digest(own), statement.data_digest(rows)) in {k[:2] for k in known}", SUMS),
+    planted("k-means: any weights", "Fixed weights need not be a distribution.", "statement.py",
+            "(abs(fixed.sum() - 1) < 1e-9 or (fixed == 1.0).all())", "True", SQUARES, True),
+    planted("k-means: any objective is a sum of squares", "Any objective is said to be no less than nothing.",
+            "squares.py", "if root.statement.squares is None:", "if False:", SQUARES, True),
+    planted("k-means: correlated samples", "Features with variances of their own are called k-means.", "statement.py",
+            " and (self.precision == p).all() and p > 0", " and p > 0", SQUARES),
+    planted("k-means: compared with a mixture", "Equal weights are equal, whether they cost something or not.",
+            "criteria.py", 'alike["fixed_weights"] = "none"', "pass", SQUARES),
 )  # fmt: skip

@@ -30,6 +30,8 @@ EMPTY = ("tests/search/bounds/test_dual.py",)
 RESTRICTION = ("tests/problem/test_restriction.py",)
 ROTATION = ("tests/presolve/test_rotation.py",)
 TABLES = ("tests/presolve/test_tables.py",)
+QUANTITY = ("tests/problem/test_quantity.py",)
+KMEANS = ("k-means",)
 
 
 @dataclass(frozen=True)
@@ -1152,5 +1154,40 @@ MUTANTS = (
         "return min(max(2.0 * float(half_squares) / (problem.n_samples * problem.n_features), low), high)",
         "return 2.0 * float(half_squares) / (problem.n_samples * problem.n_features)",
         ("tests/problem/test_scale.py",),
+    ),
+    # -- k-means -----------------------------------------------------------------------------------------------
+    Mutant(
+        "k-means: half the sum of squares",
+        "What is shown as the sum of squares is half of it.",
+        "problem/problem.py",
+        "return sum_of_squares(2.0 / float(",
+        "return sum_of_squares(1.0 / float(",
+        KMEANS,
+        fast=True,
+    ),
+    Mutant(
+        "k-means: weights of a mixture",
+        "Samples pay log K for their weights, which are said to cost nothing.",
+        "problem/boxes.py",
+        "return frozen(np.ones(n_components))",
+        "return frozen(np.full(n_components, 1.0 / n_components))",
+        KMEANS,
+        fast=True,
+    ),
+    Mutant(
+        "k-means: an absolute gap of nats",
+        "An absolute gap of sums of squares is compared with the objective as it is counted.",
+        "options.py",
+        "absolute=quantity.objective(shown.absolute),",
+        "absolute=shown.absolute,",
+        QUANTITY,
+    ),
+    Mutant(
+        "k-means: parts of other units",
+        "A part of k-means chooses its own variance, so bounds of parts cannot be added.",
+        "problem/problem.py",
+        "variance = None if own else kmeans_variance(self.data)",
+        "variance, covariance = kmeans_variance(self.data), None",
+        KMEANS,
     ),
 )

@@ -19,6 +19,7 @@ from certmix.observers.log import PlainLog
 from certmix.observers.snapshot import Snapshot
 from certmix.observers.wording import duration, letter, row, share
 from certmix.problem import Problem
+from certmix.problem.quantity import NATS
 from certmix.result import Result, build_result
 from certmix.status import Termination, Tolerances
 
@@ -106,7 +107,15 @@ def test_wording_of_figures():
     assert [duration(s) for s in (0.04, 12.34, 245, 7500)] == ["0.0 s", "12.3 s", "4m05s", "2h05m"]
     assert [share(g) for g in (0.0, 0.25, 3e-9, math.inf)] == ["0.0000 %", "25.0000 %", "3.0e-09", "-"]
     assert [letter(s) for s in ("start", "hard-em", "slsqp", "new method", "")] == ["S", "H", "Q", "N", ""]
-    assert row(Progress(1.0, 0, 0, math.inf, -math.inf)).split() == ["0", "0", "-", "-", "-", "1.0", "s"]
+    assert row(Progress(1.0, 0, 0, math.inf, -math.inf), NATS).split() == [
+        "0",
+        "0",
+        "-",
+        "-",
+        "-",
+        "1.0",
+        "s",
+    ]
 
 
 def test_first_run_says_that_it_compiles(tmp_path):

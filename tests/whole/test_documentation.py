@@ -17,7 +17,7 @@ VARYING = re.compile(r"Seconds:|Nodes:|Gap|Lower bound:|relative\)|nats")
 
 
 def shown() -> list:
-    """Every `$ certmix solve BUILT-IN …` or path in a console block, with the output shown below it."""
+    """Every `$ certmix solve BUILT-IN …`, kmeans or path in a console block, with the output shown below it."""
     found = []
     for page in PAGES:
         for block in re.findall(r"```console\n(.*?)```", page.read_text(), flags=re.S):
@@ -26,7 +26,13 @@ def shown() -> list:
                 if (
                     output.strip()
                     and command.startswith(
-                        ("certmix solve", "certmix path", "certmix stability", "certmix alternatives")
+                        (
+                            "certmix solve",
+                            "certmix path",
+                            "certmix kmeans",
+                            "certmix stability",
+                            "certmix alternatives",
+                        )
                     )
                     and "|" not in command
                 ):

@@ -44,6 +44,8 @@ def told(part: str, stated: Mapping[str, Any]) -> str:
         return unknown + _covariance(s["precision"])
     if part == "weights":
         fixed = s["fixed_weights"]
+        if fixed is not None and len(fixed) > 1 and all(weight == 1.0 for weight in fixed):
+            return "no weights (k-means)"
         return "free weights" if fixed is None else f"weights {_some(fixed)}"
     if part == "prior":
         found = ["a Dirichlet prior"] * any(a != 1.0 for a in s["alpha"])

@@ -84,6 +84,8 @@ def make(
             return make(known, found, own, time_limit=left, threads=threads, should_stop=should_stop)
 
         return chained(problem, result, record or (), at_known)
+    if problem.squares and not infeasible and _targets(result)[0] <= 0.0:
+        return _recomputed(problem, result, ["squares"])
     if isinstance(record, Sequence) and not infeasible:
         return added(problem, result, record)
     matrices = (problem.covariance.precision, problem.prior.precision)

@@ -86,6 +86,9 @@ class Prepared:
     def __init__(self, request: Request) -> None:
         _check_covariance_options(request)
         weights = parsing.weights(request.weights or "free")
+        self.kmeans = isinstance(weights, str) and weights == "none"
+        if self.kmeans:
+            _refuse_beside_kmeans(request)
         self.data = data = read_data(request)
         self.covariance_given = bool(data.known) or any(
             option is not None
@@ -96,7 +99,7 @@ class Prepared:
                 request.precision_from,
             )
         )
-        covariance = _covariance(request, data)
+        covariance = {} if self.kmeans else _covariance(request, data)
         self.constraints = _constraints(request, data)
         self.column = (
             () if request.label_column is None else data.column(request.label_column, "--label-column")
@@ -105,6 +108,12 @@ class Prepared:
         self.arguments = {**covariance, "weights": weights, "prior": prior, "constraints": self.constraints}
         free = self.covariance_given or request.standardize or request.pca
         self.warnings = (*data.warnings, *(() if free else _dominating(data)))
+
+    @property
+    def squares(self) -> bool:
+        """Whether there is nothing but the sum of squares to compare: k-means."""
+        uniform = isinstance(self.arguments["weights"], str) and self.arguments["weights"] == "uniform"
+        return self.kmeans or (uniform and not self.covariance_given)
 
     def names(self, count: int) -> tuple[str, ...] | None:
         """The names that labels and constraints give to so many components."""
@@ -185,6 +194,14 @@ def _check_covariance_options(request: Request) -> None:
         raise InputError(
             "--class-column says where the classes are; add --precision-from to say how to use them"
         )
+
+
+def _refuse_beside_kmeans(request: Request) -> None:
+    """K-means has no weights, no covariance and no prior."""
+    for name in ("variance", "variance_range", "precision", "precision_from", "class_column", "prior"):
+        if getattr(request, name):
+            option = flag(name, options_of(Request)[name])
+            raise InputError(f"{option} has no place in k-means (--weights none), the sum of squares alone")
 
 
 def _built_in(request: Request, name: str) -> _Data:

@@ -50,7 +50,7 @@ def run_path(request: Request, options: Options, output: PathOutput) -> int:
         prepare_directory(output.out)
     if not output.quiet:
         tell(asked[0])
-    squares = prepared.arguments["weights"] == "uniform" and not prepared.covariance_given
+    squares = prepared.squares
 
     def listen(found: Path) -> None:
         if output.out is not None:

@@ -17,6 +17,8 @@ from certmix.cli.compile import compile_command
 from certmix.cli.completion import answer_completions, completion_command
 from certmix.cli.engines import engines_command
 from certmix.cli.flags import with_flags
+from certmix.cli.kmeans import WITHOUT as NOT_OF_KMEANS
+from certmix.cli.kmeans import kmeans_command
 from certmix.cli.path import WITHOUT, path_command
 from certmix.cli.report import report_command
 from certmix.cli.solve import solve_command
@@ -63,6 +65,11 @@ def _certmix(
 app.command(
     "solve", cls=Command, short_help="Cluster a data set and prove how close to the optimum the result is."
 )(with_flags(solve_command))
+app.command(
+    "kmeans",
+    cls=Command,
+    short_help="K-means with proof: the least sum of squares, and how close to it one is.",
+)(with_flags(kmeans_command, without=NOT_OF_KMEANS))
 app.command("path", cls=Command, short_help="Compare numbers of components and prove which is the best.")(
     with_flags(path_command, without=WITHOUT)
 )

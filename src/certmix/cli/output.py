@@ -31,9 +31,10 @@ def document(result: Result, asked: Asked) -> dict[str, Any]:
     return {**as_dict(result), **_extra(asked)}
 
 
-def nothing(message: str) -> dict[str, Any]:
+def nothing(message: str, squares: bool = False) -> dict[str, Any]:
     """The same object for a problem that contradicts itself before anything can be run."""
     empty = (
+        *(("sse", "sse_lower_bound") if squares else ()),
         "objective",
         "lower_bound",
         "gap_absolute",
@@ -159,19 +160,28 @@ def _parameters(result: Result, asked: Asked) -> Iterable[Sequence[Any]]:
     assert result.means is not None
     assert result.weights is not None
     original = None if asked.transform is None else asked.transform.invert(result.means)
-    header = ["component", "name", "size", "weight", *(f"mean {f}" for f in result.feature_names)]
+    weighted = not result.quantity.squares
+    header = [
+        "component",
+        "name",
+        "size",
+        *["weight"] * weighted,
+        *(f"mean {f}" for f in result.feature_names),
+    ]
     if original is not None and asked.transform is not None:
         header += [f"original mean {f}" for f in asked.transform.columns]
     yield header
     for k, name in enumerate(result.component_names):
         values = [*result.means[k].tolist(), *(() if original is None else original[k].tolist())]
-        yield [k, name, int(result.sizes[k]), repr(float(result.weights[k])), *(repr(v) for v in values)]
+        weight = [repr(float(result.weights[k]))] * weighted
+        yield [k, name, int(result.sizes[k]), *weight, *(repr(v) for v in values)]
 
 
 def _trace(result: Result) -> Iterable[Sequence[Any]]:
     yield "seconds", "incumbent", "bound"
     for point in result.trace:
-        yield f"{point.seconds:.6f}", _blank(point.incumbent), _blank(point.bound)
+        incumbent, bound = (result.quantity.shown(x) for x in (point.incumbent, point.bound))
+        yield f"{point.seconds:.6f}", _blank(incumbent), _blank(bound)
 
 
 def _blank(value: float) -> str:

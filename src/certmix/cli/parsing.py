@@ -51,12 +51,12 @@ def numbers(text: str, option: str) -> list[float]:
 
 
 def weights(text: str) -> Any:
-    """``free``, ``uniform`` or numbers separated by commas."""
+    """``free``, ``uniform``, ``none`` or numbers separated by commas."""
     word = text.strip().lower()
-    if word in ("free", "uniform"):
+    if word in ("free", "uniform", "none"):
         return word
     if not any(sign.isdigit() for sign in text):
-        raise InputError(f"--weights {text!r}: give free, uniform, or numbers separated by commas")
+        raise InputError(f"--weights {text!r}: give free, uniform, none, or numbers separated by commas")
     return numbers(text, "--weights")
 
 

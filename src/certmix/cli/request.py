@@ -133,9 +133,9 @@ class Request:
     weights: Annotated[
         str | None,
         Option(
-            "free (the default), uniform, or fixed numbers such as 0.2,0.3,0.5.",
+            "free (the default), uniform, none (k-means), or fixed numbers such as 0.2,0.3,0.5.",
             metavar="W",
-            choices=("free", "uniform"),
+            choices=("free", "uniform", "none"),
             panel=_MODEL,
         ),
     ] = None

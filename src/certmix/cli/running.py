@@ -46,7 +46,7 @@ def run_request(request: Request, options: Options, output: Output) -> int:
         asked = build(request)
     except InfeasibleError as error:
         if output.json:
-            say(dumps(nothing(str(error))))
+            say(dumps(nothing(str(error), squares=request.weights == "none")))
         raise
     if output.out is not None:
         prepare_directory(output.out)

@@ -7,6 +7,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from certmix.ledger import Progress
 from certmix.observers.wording import banner, duration, share, value
+from certmix.problem.quantity import NATS
 from certmix.status import Tolerances
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class LiveLine:
         self._live: Any = None
         self._progress: Progress | None = None
         self._begin = time.perf_counter()
+        self._quantity = NATS
 
     def __enter__(self) -> LiveLine:
         return self
@@ -40,6 +42,7 @@ class LiveLine:
     def started(self, problem: Problem, engine: str, ledger: Ledger) -> None:
         from rich.live import Live
 
+        self._quantity = problem.quantity
         for line in banner(problem, engine):
             self._print(line)
         self._begin = time.perf_counter() - ledger.elapsed
@@ -77,9 +80,11 @@ class LiveLine:
         if p is None:
             return Text(f"{elapsed}  working", no_wrap=True, overflow="ellipsis")
         gap = Tolerances.gap_relative(p.incumbent, p.bound)
+        incumbent, bound = (value(self._quantity.shown(x), 8) for x in (p.incumbent, p.bound))
+        name = self._quantity.name if self._quantity.squares else "incumbent"
         # What matters most comes first: a narrow terminal cuts the end off.
         return Text(
-            f"{elapsed}  gap {share(gap)}  incumbent {value(p.incumbent, 8)}  bound {value(p.bound, 8)}  "
+            f"{elapsed}  gap {share(gap)}  {name} {incumbent}  bound {bound}  "
             f"nodes {p.nodes}  open {p.open_nodes}  {p.phase}",
             no_wrap=True,
             overflow="ellipsis",

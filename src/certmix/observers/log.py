@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
 from certmix.ledger import Progress
-from certmix.observers.wording import HEADER, banner, letter, row
+from certmix.observers.wording import banner, header, letter, row
+from certmix.problem.quantity import NATS
 
 if TYPE_CHECKING:
     from certmix.ledger import Ledger
@@ -40,8 +41,10 @@ class PlainLog:
         self._shown = (math.inf, -math.inf)
         self._open = 0
         self._explained: set[str] = set()
+        self._quantity = NATS
 
     def started(self, problem: Problem, engine: str, ledger: Ledger) -> None:
+        self._quantity = problem.quantity
         for line in banner(problem, engine):
             self._write(line)
 
@@ -72,8 +75,8 @@ class PlainLog:
 
     def _line(self, progress: Progress) -> None:
         if self._lines == 0:
-            self._write(HEADER)
-        text = row(progress)
+            self._write(header(self._quantity))
+        text = row(progress, self._quantity)
         sign = letter(progress.source)
         if sign and sign not in self._explained:
             self._explained.add(sign)

@@ -8,9 +8,8 @@ from certmix._version import __version__
 from certmix.ledger import Progress
 from certmix.problem import Problem
 from certmix.problem.features import Feature, features
+from certmix.problem.quantity import Quantity
 from certmix.status import Tolerances
-
-HEADER = f"{'':2}{'nodes':>10} {'open':>9} {'incumbent':>16} {'bound':>16} {'gap':>10} {'time':>9}"
 
 # Letters for where an incumbent came from; any other source is shown by its own first letter.
 LETTERS = {
@@ -39,20 +38,29 @@ def banner(problem: Problem, engine: str) -> list[str]:
     lines = [
         f"certmix {__version__}, engine {engine}",
         f"{_count(problem.n_samples, 'sample')} x {_count(problem.n_features, 'feature')}, "
-        f"{_count(problem.n_components, 'component')}, {_count(len(problem.constraints), 'side constraint')}",
+        f"{_count(problem.n_components, 'cluster' if problem.squares else 'component')}, "
+        f"{_count(len(problem.constraints), 'side constraint')}",
     ]
-    asked = sorted(str(f) for f in features(problem) if f is not Feature.ALLOW_EMPTY)
+    unsaid = {Feature.ALLOW_EMPTY} | ({Feature.FIXED_WEIGHTS} if problem.squares else set())
+    asked = sorted(map(str, features(problem) - unsaid))
     if asked:
         lines.append("with " + ", ".join(asked))
     return lines
 
 
-def row(progress: Progress) -> str:
-    """One line under :data:`HEADER`."""
+def header(quantity: Quantity) -> str:
+    """The names of the columns."""
+    incumbent = quantity.name if quantity.squares else "incumbent"
+    return f"{'':2}{'nodes':>10} {'open':>9} {incumbent:>16} {'bound':>16} {'gap':>10} {'time':>9}"
+
+
+def row(progress: Progress, quantity: Quantity) -> str:
+    """One line under :func:`header`."""
+    incumbent, bound = (value(quantity.shown(x)) for x in (progress.incumbent, progress.bound))
     gap = Tolerances.gap_relative(progress.incumbent, progress.bound)
     return (
         f"{letter(progress.source):2}{progress.nodes:>10} {progress.open_nodes:>9} "
-        f"{value(progress.incumbent):>16} {value(progress.bound):>16} {share(gap):>10} "
+        f"{incumbent:>16} {bound:>16} {share(gap):>10} "
         f"{duration(progress.seconds):>9}"
     )
 

@@ -24,14 +24,17 @@ def plot_trace(result: Source, axes: Any = None) -> Any:
     result = loaded(result)
     axes = axes_or_new(axes)
     seconds = [point.seconds for point in result.trace] + [result.seconds]
-    incumbent = _finite([point.incumbent for point in result.trace] + [result.objective])
-    bound = _finite([point.bound for point in result.trace] + [result.lower_bound])
+    show = result.quantity.shown
+    incumbent = _finite([show(x) for x in (*(p.incumbent for p in result.trace), result.objective)])
+    bound = _finite([show(x) for x in (*(p.bound for p in result.trace), result.lower_bound)])
     axes.step(seconds, incumbent, where="post", color=colour(1), label="incumbent")
     axes.step(seconds, bound, where="post", color=colour(0), label="lower bound")
     axes.fill_between(seconds, bound, incumbent, step="post", color="0.85", label="gap")
     axes.set_xlabel("seconds")
-    axes.set_ylabel("objective (nats)")
-    gap = f"gap {result.gap_absolute:.3g} nats" if math.isfinite(result.gap_absolute) else "no bound"
+    axes.set_ylabel(result.quantity.words)
+    gap = "no bound"
+    if math.isfinite(result.gap_absolute):
+        gap = "gap " + result.quantity.with_unit(f"{show(result.gap_absolute):.3g}")
     axes.set_title(f"{result.engine}: {result.status}, {gap}")
     axes.legend()
     return axes

@@ -65,6 +65,13 @@ class Covariance:
         """True when every precision matrix is diagonal."""
         return self.precision.diagonal
 
+    @property
+    def scalar(self) -> bool:
+        """True when it is one known variance, for all features and components."""
+        entries = self.precision.entries
+        one = self.shared and self.diagonal and not self.unknown and not np.any(self.half_log_det)
+        return one and bool(np.all(entries == entries.flat[0]))
+
     def of(self, k: int) -> np.ndarray:
         """The precision matrix of component ``k``, in full."""
         return self.precision[0 if self.shared else k]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import warnings
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -13,9 +12,11 @@ import numpy as np
 
 from certmix.errors import CovarianceWarning, InfeasibleError, InputError, about
 from certmix.hints import did_you_mean
+from certmix.problem.boxes import fixed_weights, mean_box, refuse_beside_squares, weight_box
 from certmix.problem.constraints import Constraint
-from certmix.problem.covariance import Covariance, covariance_of, frozen, numbers
+from certmix.problem.covariance import Covariance, covariance_of
 from certmix.problem.priors import Prior, PriorLike, combine_priors
+from certmix.problem.quantity import NATS, Quantity, kmeans_variance, sum_of_squares
 from certmix.problem.rules import ALL, Rules, resolve_rules
 from certmix.problem.samples import Samples
 
@@ -61,9 +62,10 @@ class Problem:
         Default: ``"unknown"``; with uniform weights, where the clustering does not depend on it, unit variance.
     variance_range : (smallest, largest), optional
         Between which an unknown variance lies; None for an end that is open.
-    weights : "free", "uniform" or array of shape (K,)
-        Mixing weights to be found, or fixed. With uniform weights and a shared covariance this is k-means in
-        the whitened space.
+    weights : "free", "uniform", "none" or array of shape (K,)
+        Mixing weights to be found, or fixed. ``"none"`` is k-means: the objective is the sum of squares and nothing
+        else, and there is no covariance to give (see ``quantity``). With uniform weights and a shared covariance the
+        clustering is that of k-means in the whitened space.
     mean_bounds : (lower, upper), optional
         Box on the component means; each side a number, (d,) or (K, d). Infinite entries are allowed.
     weight_bounds : (lower, upper), optional
@@ -107,13 +109,27 @@ class Problem:
         with about("n_components"):
             self.n_components = _component_count(n_components, self.n_samples, self.allow_empty)
         self.component_names = _component_names(component_names, self.n_components)
+        self.squares = isinstance(weights, str) and weights == "none"
+        if self.squares:
+            own = (
+                isinstance(covariance, Covariance) and covariance.scalar
+            )  # of the problem that this is a part of
+            with about("weights"):
+                refuse_beside_squares(
+                    variance=variance,
+                    precision=precision,
+                    covariance=None if own else covariance,
+                    variance_range=variance_range,
+                    weight_bounds=weight_bounds,
+                )
+            variance = None if own else kmeans_variance(self.data)
         self.estimators = frozenset(_estimators(estimators))
         with about("weights"):
-            self.fixed_weights = _fixed_weights(weights, self.n_components)
-        self.weight_lower, self.weight_upper = _weight_box(
+            self.fixed_weights = fixed_weights(weights, self.n_components)
+        self.weight_lower, self.weight_upper = weight_box(
             weight_bounds, self.n_components, self.fixed_weights, tied="weights" in self.estimators
         )
-        self.mean_lower, self.mean_upper = _mean_box(mean_bounds, self.n_components, self.samples)
+        self.mean_lower, self.mean_upper = mean_box(mean_bounds, self.n_components, self.samples)
         with about("prior"):
             self.prior: Prior = combine_priors(prior, self.n_components, self.n_features)
         self._assumed = variance is None and precision is None and covariance is None
@@ -135,6 +151,12 @@ class Problem:
                 "a Dirichlet prior with alpha < 1 (Jeffreys) and allow_empty together have no optimum: the "
                 "weight of an empty component would go to zero and the objective to minus infinity"
             )
+        if self.squares:
+            with about("weights"):
+                refuse_beside_squares(
+                    prior=self.prior if self.prior.on_means or self.prior.on_weights else None,
+                    estimators="weights" if "weights" in self.estimators else None,
+                )
         self.rules: Rules = resolve_rules(constraints, self.samples, self.component)
         self.size_lower, self.size_upper = self._size_limits()
 
@@ -159,6 +181,20 @@ class Problem:
     @property
     def constraints(self) -> tuple[Constraint, ...]:
         return self.rules.constraints
+
+    @property
+    def quantity(self) -> Quantity:
+        """What the objective is called and counted in: nats, or for k-means the sum of squares."""
+        if not self.squares:
+            return NATS
+        return sum_of_squares(2.0 / float(self.covariance.precision.entries[0, 0]))
+
+    @property
+    def given_weights(self) -> Any:
+        """What to give as ``weights`` for the same ones."""
+        if self.squares:
+            return "none"
+        return "free" if self.fixed_weights is None else self.fixed_weights
 
     @property
     def has_mean_box(self) -> bool:
@@ -233,7 +269,7 @@ class Problem:
             "data": self.data,
             "n_components": self.n_components,
             "covariance": self.covariance,
-            "weights": "free" if self.fixed_weights is None else self.fixed_weights,
+            "weights": self.given_weights,
             "mean_bounds": (self.mean_lower, self.mean_upper) if self.has_mean_box else None,
             "weight_bounds": (self.weight_lower, self.weight_upper) if self.has_weight_box else None,
             "prior": self.prior,
@@ -243,7 +279,10 @@ class Problem:
             "names": self.samples.given_names if self.samples.named else None,
             "component_names": self.component_names if self.named_components else None,
         }
-        if {"variance", "precision"} & changes.keys():
+        weights = changes.get("weights", arguments["weights"])
+        squares = self.squares or (isinstance(weights, str) and weights == "none")
+        # K-means has a variance of its own, by the data.
+        if changes.keys() & ({"variance", "precision"} | ({"data", "weights"} if squares else set())):
             del arguments["covariance"]
         arguments.update(changes)
         changed = Problem(arguments.pop("data"), arguments.pop("n_components"), **arguments)
@@ -339,97 +378,3 @@ def _estimators(estimators: Iterable[str]) -> Iterable[str]:
         if item not in ESTIMATORS:
             raise InputError(f"unknown estimator constraint {item!r}{did_you_mean(str(item), ESTIMATORS)}")
         yield item
-
-
-def _fixed_weights(weights: Any, n_components: int) -> np.ndarray | None:
-    if weights is None:
-        return None
-    if isinstance(weights, str):
-        if weights == "free":
-            return None
-        if weights == "uniform":
-            return frozen(np.full(n_components, 1.0 / n_components))
-        raise InputError(f"weights must be 'free', 'uniform' or {n_components} numbers, not {weights!r}")
-    w = numbers(weights, "weights")
-    if w.shape != (n_components,):
-        raise InputError(
-            f"weights must be {n_components} numbers, one for each component; got shape {w.shape}"
-        )
-    if np.any(w <= 0):
-        raise InputError(f"weights must be positive; component {int(np.argmin(w))} has {w.min():g}")
-    if abs(w.sum() - 1) > 1e-6:
-        raise InputError(f"weights must add up to 1, but add up to {w.sum():.9g}")
-    if abs(math.fsum((*w.tolist(), -1.0))) <= n_components * 2.0**-53:
-        return frozen(w)  # as good as doubles can be
-    return frozen(w / w.sum())
-
-
-def _pair(bounds: Any, what: str) -> tuple[Any, Any]:
-    try:
-        lower, upper = bounds
-    except (TypeError, ValueError):
-        raise InputError(f"{what} must be a pair (lower, upper)") from None
-    return lower, upper
-
-
-def _side(value: Any, missing: float, shape: tuple[int, ...], what: str) -> np.ndarray:
-    try:
-        array = np.array(missing if value is None else value, dtype=np.float64)
-        if np.any(np.isnan(array)):
-            raise InputError(f"{what} holds a value that is not a number")
-        if array.ndim == 1 and len(shape) == 2 and array.shape[0] == shape[0] and shape[1] == 1:
-            array = array[:, None]  # one number per component in one dimension
-        return np.broadcast_to(array, shape).copy()
-    except InputError:
-        raise
-    except (TypeError, ValueError):
-        raise InputError(f"{what} must be numbers that fit the shape {shape}; got {value!r}") from None
-
-
-def _weight_box(
-    bounds: Any, K: int, fixed: np.ndarray | None, *, tied: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    if bounds is None:
-        return frozen(np.zeros(K)), frozen(np.ones(K))
-    low, high = _pair(bounds, "weight_bounds")
-    lower = np.maximum(_side(low, 0.0, (K,), "the lower weight bound"), 0.0)
-    upper = np.minimum(_side(high, 1.0, (K,), "the upper weight bound"), 1.0)
-    for k in range(K):
-        if lower[k] > upper[k]:
-            raise InputError(
-                f"weight_bounds exclude everything for component {k}: {lower[k]:g} > {upper[k]:g}"
-            )
-        if upper[k] <= 0:
-            raise InputError(f"weight_bounds force the weight of component {k} to zero")
-    if fixed is not None:
-        outside = np.flatnonzero((fixed < lower) | (fixed > upper))
-        if len(outside):
-            k = int(outside[0])
-            raise InputError(f"the fixed weight {fixed[k]:.17g} of component {k} lies outside weight_bounds")
-    elif not tied:
-        for side, array, sign in (("lower", lower, 1), ("upper", upper, -1)):
-            beyond = sign * math.fsum((*array.tolist(), -1.0))
-            if beyond > 0:
-                total = f"{math.fsum(array):g}" if beyond > 1e-9 else f"1 {'+-'[sign < 0]} {beyond:.2g}"
-                raise InputError(
-                    f"weight_bounds exclude everything: the {side} bounds, as the doubles they are, add up to "
-                    f"{total}; to fix weights, give them as weights"
-                )
-    return frozen(lower), frozen(upper)
-
-
-def _mean_box(bounds: Any, K: int, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
-    d = samples.n_features
-    if bounds is None:
-        return frozen(np.full((K, d), -np.inf)), frozen(np.full((K, d), np.inf))
-    low, high = _pair(bounds, "mean_bounds")
-    lower = _side(low, -np.inf, (K, d), "the lower mean bound")
-    upper = _side(high, np.inf, (K, d), "the upper mean bound")
-    bad = np.argwhere((lower > upper) | (lower == np.inf) | (upper == -np.inf))
-    if len(bad):
-        k, j = bad[0]
-        raise InputError(
-            f"mean_bounds exclude everything for component {k}, {samples.feature(int(j))}: "
-            f"{lower[k, j]:g} > {upper[k, j]:g}"
-        )
-    return frozen(lower), frozen(upper)

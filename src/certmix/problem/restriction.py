@@ -94,7 +94,7 @@ class Restriction:
             p.data[samples],
             p.n_components,
             covariance=p.covariance,
-            weights="free" if p.fixed_weights is None else p.fixed_weights,
+            weights=p.given_weights,
             mean_bounds=(p.mean_lower, p.mean_upper) if p.has_mean_box else None,
             # Weights tied to n_k / n keep bounds when rounded, not exactly; the sizes have these bounds anyway.
             weight_bounds=(p.weight_lower, p.weight_upper) if p.has_weight_box and not tied else None,

@@ -75,13 +75,12 @@ def model_in_words(problem: Problem) -> dict[str, str]:
         if feature in used
     ]
     empty = "some may be empty" if problem.allow_empty else "each with at least one sample"
+    mixture = {"covariance": _covariance(problem), "weights": _weights(problem), "prior": _prior(problem)}
     return {
         "samples": f"{problem.n_samples}",
         "features": f"{problem.n_features}",
         "components": f"{problem.n_components}, {empty}",
-        "covariance": _covariance(problem),
-        "weights": _weights(problem),
-        "prior": _prior(problem),
+        **({"objective": "the sum of squares (k-means)"} if problem.squares else mixture),
         **({"boxes": "; ".join(boxes)} if boxes else {}),
         "side constraints": f"{len(problem.constraints)}",
     }

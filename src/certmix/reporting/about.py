@@ -23,10 +23,11 @@ def headline(result: Result) -> Markup:
     }.get(result.status, ("bad", "nothing found"))
     if result.status is Status.FEASIBLE and not math.isfinite(result.lower_bound):
         word = "nothing proved"
+    quantity = result.quantity
     figures = [
-        ("objective", number(result.objective)),
-        ("lower bound", number(result.lower_bound)),
-        ("gap (nats)", number(result.gap_absolute, 4)),
+        (quantity.name, number(quantity.shown(result.objective))),
+        ("lower bound", number(quantity.shown(result.lower_bound))),
+        (f"gap ({quantity.unit or 'absolute'})", number(quantity.shown(result.gap_absolute), 4)),
         ("gap (relative)", percent(result.gap_relative)),
         ("certificate", result.certificate_level),
     ]
@@ -78,7 +79,7 @@ def asked(result: Result) -> Markup:
         entries.append(("preparation", ", ".join(done) or "centred"))
     gap = f"{result.tolerances.relative:g} relative"
     if result.tolerances.absolute:
-        gap += f" or {result.tolerances.absolute:g} nats"
+        gap += " or " + result.quantity.with_unit(f"{result.quantity.shown(result.tolerances.absolute):g}")
     entries.append(("gap asked for", gap))
     return section("What was asked", pairs(entries), anchor="asked")
 
@@ -114,7 +115,7 @@ def progress(result: Result) -> Markup | None:
         note(
             tag("span", "best clustering", class_="sample incumbent"),
             tag("span", "lower bound", class_="sample bound"),
-            "Objective in nats against seconds of the search. No clustering lies below the bound.",
+            f"{result.quantity.words} against seconds of the search. No clustering lies below the bound.",
         ),
         anchor="convergence",
     )

@@ -33,8 +33,9 @@ def convergence(result: Result) -> Markup | None:
     """Incumbent and bound over time; None where there is nothing to draw."""
     last = result.trace[-1].seconds if result.trace else 0.0
     end = max(result.seconds, last)
-    rows = [(p.seconds, p.incumbent, p.bound) for p in result.trace]
-    rows.append((end, result.objective, result.lower_bound))
+    show = result.quantity.shown
+    rows = [(p.seconds, show(p.incumbent), show(p.bound)) for p in result.trace]
+    rows.append((end, show(result.objective), show(result.lower_bound)))
     if len(rows) > _MOST_STEPS:
         keep = np.unique(np.linspace(0, len(rows) - 1, _MOST_STEPS).astype(int))
         rows = [rows[i] for i in keep]
@@ -42,7 +43,7 @@ def convergence(result: Result) -> Markup | None:
     if not values or end <= 0.0:
         return None
     low, high = min(values), max(values)
-    room = 0.06 * (high - low) or 0.05 * max(1.0, abs(high))
+    room = 0.06 * (high - low) or 0.05 * (abs(high) or 1.0)
     low, high = low - room, high + room
 
     def place(seconds: float, value: float) -> tuple[float, float]:
@@ -61,7 +62,10 @@ def convergence(result: Result) -> Markup | None:
     across = [(f"{t:g}", place(t, 0.0)[0]) for t in ticks(0.0, end)]
     up = [(f"{v:.6g}", place(0.0, v)[1]) for v in ticks(low, high)]
     return chart(
-        drawn, across, up, label="Objective (nats) of the best clustering and its lower bound over seconds"
+        drawn,
+        across,
+        up,
+        label=f"{result.quantity.words} of the best clustering and its lower bound over seconds",
     )
 
 

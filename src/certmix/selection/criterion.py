@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from certmix.errors import InputError
 from certmix.problem import Problem
 from certmix.verify.rounding import UNIT
 
@@ -55,6 +56,10 @@ class Affine:
 
 def icl(problem: Problem) -> Affine:
     """ICL as a function of the objective."""
+    if problem.squares:
+        raise InputError(
+            "k-means has no ICL: the sum of squares is no likelihood; give a variance and weights"
+        )
     n, d = problem.n_samples, problem.n_features
     penalty = n_parameters(problem) * math.log(n)
     gaussian = n * d * math.log(2.0 * math.pi)
@@ -79,7 +84,7 @@ def sum_of_squares(problem: Problem) -> Affine | None:
     if not covariance.shared or covariance.unknown:
         return None
     factor = 2.0 * unit(problem)
-    constant = -factor * (problem.n_samples * math.log(problem.n_components))
+    constant = factor * (problem.n_samples * math.log(weights[0]))  # with weights "none" there is none
     slack = SLACK * abs(constant)
     return Affine(factor, constant - slack, constant + slack)
 

@@ -21,7 +21,7 @@ def loss(problem: Problem) -> float:
     if p.prior.on_weights or p.has_weight_box or p.estimators or (p.prior.on_means and p.has_mean_box):
         return math.inf
     uniform = p.fixed_weights is not None
-    more = n * math.log((K + 1) / K) * (1.0 + SLACK) if uniform else 0.0
+    more = n * math.log((K + 1) / K) * (1.0 + SLACK) if uniform and not p.squares else 0.0
     if p.allow_empty:  # the new component is
         asked = any(rule.component == ALL and rule.low > 0 for rule in p.rules.sizes)
         return math.inf if asked else more

@@ -90,8 +90,9 @@ def _criterion(arguments: dict[str, Any]) -> str:
     """Of k-means users, who have no variance, only the sum of squares makes sense."""
     options = ("variance", "precision", "covariance", "variance_range")
     known = any(arguments.get(name) is not None for name in options)
-    uniform = isinstance(arguments.get("weights"), str) and arguments["weights"] == "uniform"
-    return SQUARES if uniform and not known else ICL
+    weights = arguments.get("weights")
+    equal = isinstance(weights, str) and weights in ("uniform", "none")
+    return SQUARES if equal and not known else ICL
 
 
 def _teller(listener: Callable[[Path], None] | None, verbose: bool) -> Callable[[Path], None]:

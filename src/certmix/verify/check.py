@@ -19,6 +19,7 @@ from certmix.verify.lagrangian import lagrangian
 from certmix.verify.parts import Partition
 from certmix.verify.root import Root
 from certmix.verify.semidefinite import semidefinite
+from certmix.verify.squares import squares
 from certmix.verify.statement import Statement
 from certmix.verify.tree import Kinds, Walked, walk
 
@@ -30,6 +31,7 @@ STEPS: Kinds = {
     "dynamic": dynamic,
     "semidefinite": semidefinite,
     "boxes": boxes,
+    "squares": squares,
 }
 COMBINATORIAL: Kinds = {"enumerate": enumerate_all}  # no rounded number decides about infeasibility
 Document = Mapping[str, Any]
@@ -142,11 +144,23 @@ def _check(document: Document, arrays: Arrays, data: np.ndarray, known: Known = 
         how, walked = _sum(stated, data, document, evidence, bound, known)
     else:
         how, walked = "", _walked(root, document, evidence, bound, STEPS)
+    # A power of two times a number is exact; other factors are rounded outwards.
+    factor, name, unit = (
+        (1.0, "objective", " nats") if stated.squares is None else (stated.squares, "SSE", "")
+    )
+    above, below = (_outwards(factor, x, sign) for x, sign in ((most, 1.0), (bound, -1.0)))
     sentence = (
-        f"Verified: the clustering has objective {most:.10g} and no clustering is better than {bound:.10g}{how}, "
-        f"so it is within {max(0.0, most - bound):.3g} nats of the optimum."
+        f"Verified: the clustering has {name} {above:.10g} and no clustering is better than {below:.10g}{how}, "
+        f"so it is within {max(0.0, above - below):.3g}{unit} of the optimum."
     )
     return Verdict(True, "verified", sentence, bound, most, nodes=walked.nodes, leaves=walked.leaves)
+
+
+def _outwards(factor: float, value: float, sign: float) -> float:
+    """``factor * value``, rounded up or down by the sign, unless it is exact."""
+    if math.frexp(factor)[0] == 0.5:
+        return factor * value
+    return math.nextafter(factor * value, sign * math.inf)
 
 
 def _walked(root: Root, proof: Document, evidence: Evidence, target: float, kinds: Kinds) -> Walked:

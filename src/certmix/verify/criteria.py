@@ -39,6 +39,8 @@ def kind(entry: Mapping[str, Any]) -> dict[str, Any]:
         alike[name] = _once(entry[name])
     fixed = entry["fixed_weights"]
     alike["fixed_weights"] = "equal" if fixed is not None and _once(fixed) != fixed else fixed
+    if fixed is not None and len(fixed) > 1 and all(weight == 1.0 for weight in fixed):
+        alike["fixed_weights"] = "none"  # k-means
     return alike
 
 

@@ -73,6 +73,14 @@ class Statement:
             numbers = _whole(k, *component), _whole(low, 0), _whole(high, 0)
             self.counts.append((*numbers, _rows([[i] for i in _list(some)], sample)[:, 0]))
 
+    @property
+    def squares(self) -> float | None:
+        """The sum of squares is so many times the objective; None where that is not k-means."""
+        fixed, p = self.fixed_weights, float(self.precision.flat[0])
+        one = self.precision.ndim == 2 and len(self.precision) == 1 and (self.precision == p).all() and p > 0
+        plain = not (self.unknown or self.half_log_det.any() or self.prior_precision.any())
+        return 2.0 / p if one and plain and fixed is not None and (fixed == 1.0).all() else None
+
     def precision_of(self, k: int) -> np.ndarray:
         return self.precision[k if len(self.precision) > 1 else 0]
 
@@ -146,8 +154,10 @@ def _wrong(s: Statement) -> str | None:
     if not 0.0 <= s.variances[0] < s.variances[1]:
         return "range of variances is impossible"
     fixed = s.fixed_weights
-    if fixed is not None and not ((fixed > 0).all() and abs(fixed.sum() - 1) < 1e-9):
-        return "fixed weights are not positive or do not add up to one"
+    if fixed is not None and not (
+        (fixed > 0).all() and (abs(fixed.sum() - 1) < 1e-9 or (fixed == 1.0).all())
+    ):
+        return "fixed weights are not positive, or neither add up to one nor are all one (k-means)"
     if not ((s.weight_lower >= 0) & (s.weight_lower <= s.weight_upper) & (s.weight_upper > 0)).all():
         return "bounds on the weights are impossible"
     if not (s.mean_lower <= s.mean_upper).all() or not (s.alpha > 0).all():

@@ -1,0 +1,73 @@
+"""What the estimators share: options from parameters, names of samples and features, and what a fit must have."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from certmix.errors import CertmixError, InfeasibleError
+from certmix.options import Options, checked_engine_options, options_of
+from certmix.result import Result
+from certmix.status import Status, Termination
+
+
+class CertifiedClustering(ClusterMixin, BaseEstimator):
+    """A clustering estimator whose parameters hold, among others, the options of a run."""
+
+    random_state: Any
+    engine_options: Any
+
+    def _options(self) -> Options:
+        """The options that are parameters here, and those of single engines."""
+        own = {name: value for name, value in vars(self).items() if name in options_of(Options)}
+        specific = checked_engine_options(self.engine_options)
+        return Options(**own, **specific, seed=seed_of(self.random_state))
+
+    def _named(self, data: np.ndarray, names: list[Any] | None) -> Any:
+        """The validated data, with the names of their features where there are any."""
+        columns = getattr(self, "feature_names_in_", None)
+        if columns is None:
+            return data
+        import pandas as pd
+
+        return pd.DataFrame(data, columns=columns, index=names)
+
+
+def require_clustering(result: Result) -> None:
+    """An error where a run found no clustering, a warning where it stopped before it had proved what it was asked."""
+    if result.status is Status.INFEASIBLE:
+        raise InfeasibleError(result.message or "no clustering satisfies the constraints")
+    if result.labels is None or result.means is None or result.weights is None:
+        raise CertmixError(result.sentence())
+    if result.status is not Status.OPTIMAL and result.termination is not Termination.CONVERGED:
+        warnings.warn(result.sentence(), ConvergenceWarning, stacklevel=4)
+
+
+def seed_of(random_state: Any) -> int:
+    """The seed of a run; None stands for 0."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def sample_names(X: Any, constraints: Any) -> list[Any] | None:
+    """The index of a DataFrame; where two samples have one name (as in a bootstrap) a warning, and numbers."""
+    index = getattr(X, "index", None)
+    if index is None or callable(index):
+        return None
+    names = list(index)
+    seen: set[str] = set()
+    twice = next((name for name in map(str, names) if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
+    if twice is None or constraints is not None:  # the problem refuses names that are not unique
+        return names
+    warnings.warn(
+        f"the index of X holds {twice!r} twice, so the samples are numbered instead of named", stacklevel=3
+    )
+    return None

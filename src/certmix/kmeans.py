@@ -1,0 +1,196 @@
+"""K-means as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from certmix.errors import InputError
+from certmix.fitting import CertifiedClustering, require_clustering, sample_names
+from certmix.problem import MaximumSize, MinimumSize, Problem
+from certmix.problem.measurements import refuse_kinds
+from certmix.result import Result
+from certmix.solving import solve
+
+
+class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CertifiedClustering):
+    r"""K-means with a proof of how good the clustering is.
+
+    ``fit`` minimises the sum of squares :math:`\sum_i |x_i - \mu_{z_i}|^2` over labels :math:`z` and centres
+    :math:`\mu`, subject to side constraints, and reports a lower bound on the minimum: no clustering whatever has an
+    inertia smaller than ``inertia_lower_bound_``.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    min_size, max_size : int, optional
+        How many samples every cluster has at least, at most.
+    engine : str, default="auto"
+        See ``certmix engines``. ``auto`` chooses one that proves its result wherever there is one that can take the
+        problem; with a local engine (``hard-em``, ``kmeans``, …) ``inertia_lower_bound_`` is minus infinity.
+    gap : float
+        Stop when the gap, relative to the inertia, is reached.
+    absolute_gap : float
+        Or this difference of inertias.
+    time_limit : float, optional
+        Seconds. A run that stops there keeps the best clustering and bound it had, with a warning. Without a limit
+        ``fit`` takes as long as the proof does, which is long for data without clear clusters.
+    node_limit, threads, restarts : int, optional
+    memory_limit : int or str, optional
+        Bytes, or a text like ``4G``; as for :func:`certmix.solve`.
+    engine_options : dict, optional
+        Options of single engines, as :func:`certmix.solve` takes them.
+    verify : "auto", True or False
+        Whether the proof is checked, so that ``result_.certificate_level`` is ``verified``: within half of the solving
+        time (at least a second), however long it takes, or not at all.
+    random_state : int, RandomState instance or None
+        None stands for 0: the same data give the same answer.
+    verbose : bool
+        Write a log to standard error.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of every sample, under all side constraints.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+    inertia_ : float
+        Sum of squared distances of the samples to the centres of their clusters.
+    inertia_lower_bound_ : float
+        Proved: no clustering has a smaller inertia. Minus infinity when the engine proves nothing.
+    gap_ : float
+        ``(inertia_ - inertia_lower_bound_) / inertia_``. Where the inertia is less than about a hundred-millionth of
+        that of a single cluster, relative to that.
+    result_ : Result
+        Everything about the run: status, trace, constraint satisfaction, ``summary()``.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only when X has feature names that are all strings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certmix import CertifiedKMeans
+    >>> X = np.array([[0.0], [0.5], [4.0], [4.5], [9.0]])
+    >>> model = CertifiedKMeans(2, max_size=3).fit(X)
+    >>> model.labels_.tolist(), model.inertia_
+    ([0, 0, 1, 1, 1], 15.291666666666666)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        min_size: int | None = None,
+        max_size: int | None = None,
+        engine: str = "auto",
+        gap: float = 1e-6,
+        absolute_gap: float = 0.0,
+        time_limit: float | None = None,
+        node_limit: int | None = None,
+        memory_limit: int | str | None = None,
+        threads: int | None = None,
+        random_state: Any = None,
+        restarts: int | None = None,
+        engine_options: dict[str, Any] | None = None,
+        verify: Any = "auto",
+        verbose: bool = False,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.min_size = min_size
+        self.max_size = max_size
+        self.engine = engine
+        self.gap = gap
+        self.absolute_gap = absolute_gap
+        self.time_limit = time_limit
+        self.node_limit = node_limit
+        self.memory_limit = memory_limit
+        self.threads = threads
+        self.random_state = random_state
+        self.restarts = restarts
+        self.engine_options = engine_options
+        self.verify = verify
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, *, constraints: Any = None) -> CertifiedKMeans:
+        """Cluster the samples.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            The index of a DataFrame names the samples.
+        y : ignored
+        constraints : iterable of constraints, optional
+            Side constraints (:class:`certmix.MustLink` and so on), by sample name or position.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InfeasibleError
+            When the constraints contradict each other; the message names a smallest set that does.
+        """
+        refuse_kinds(X)
+        names = sample_names(X, constraints)
+        data = validate_data(self, X, dtype=np.float64)
+        rules = [] if constraints is None else list(constraints)
+        rules += [] if self.min_size is None else [MinimumSize(self.min_size, source="min_size")]
+        rules += [] if self.max_size is None else [MaximumSize(self.max_size, source="max_size")]
+        try:
+            problem = Problem(
+                self._named(data, names), self.n_clusters, weights="none", constraints=rules, names=names
+            )
+        except InputError as error:
+            raise InputError(str(error).replace("n_components", "n_clusters")) from None
+        self._keep(solve(problem, options=self._options(), verbose=self.verbose))
+        return self
+
+    def _keep(self, result: Result) -> None:
+        require_clustering(result)
+        self.result_ = result
+        self.labels_ = np.array(result.labels)
+        self.cluster_centers_ = np.array(result.means)
+        self.inertia_ = result.sse
+        self.inertia_lower_bound_ = result.sse_lower_bound
+        self.gap_ = result.gap_relative
+
+    def fit_predict(self, X: Any, y: Any = None, *, constraints: Any = None) -> np.ndarray:
+        """Cluster the samples and return ``labels_``."""
+        return np.array(self.fit(X, y, constraints=constraints).labels_)
+
+    def fit_transform(self, X: Any, y: Any = None, *, constraints: Any = None) -> np.ndarray:
+        """Cluster the samples and return their distances to the centres."""
+        return self.fit(X, y, constraints=constraints).transform(X)
+
+    # -- new samples -----------------------------------------------------------------------------------------
+    def predict(self, X: Any) -> np.ndarray:
+        """The cluster with the nearest centre for every sample.
+
+        The side constraints given to ``fit`` are about the samples it saw and are ignored here. So
+        ``predict`` on those samples may differ from ``labels_``, which satisfies the constraints.
+        """
+        return np.asarray(self._distances(X).argmin(axis=1))
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Distance of every sample to every centre, (n_samples, n_clusters)."""
+        return self._distances(X)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the sum of squared distances of the samples to their nearest centres."""
+        return -float((self._distances(X).min(axis=1) ** 2).sum())
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
+
+    def _distances(self, X: Any) -> np.ndarray:
+        check_is_fitted(self, "cluster_centers_")
+        data = validate_data(self, X, dtype=np.float64, reset=False)
+        away = np.empty((len(data), len(self.cluster_centers_)))
+        for k, centre in enumerate(self.cluster_centers_):
+            away[:, k] = np.linalg.norm(data - centre, axis=1)
+        return away

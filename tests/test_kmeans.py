@@ -1,0 +1,111 @@
+"""The k-means estimator: scikit-learn's own checks and names, sizes, links, and the proof."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from certmix import CannotLink, CertifiedKMeans, InfeasibleError, InputError, MustLink
+
+
+@parametrize_with_checks(
+    [
+        CertifiedKMeans(3, engine="hard-em", restarts=2),
+        CertifiedKMeans(2, node_limit=1000),  # one check has samples without clusters: long to prove
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    """scikit-learn's own estimator checks pass, with no expected failure."""
+    check(estimator)
+
+
+@pytest.fixture
+def blobs() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return np.vstack([rng.normal(0, 1, (5, 2)), rng.normal(4, 1, (6, 2))])
+
+
+def least(data: np.ndarray, k: int, allowed=lambda z: True) -> float:
+    """The least sum of squares of all clusterings."""
+    best = math.inf
+    for labels in itertools.product(range(k), repeat=len(data)):
+        z = np.array(labels)
+        if np.bincount(z, minlength=k).min() > 0 and allowed(z):
+            best = min(best, sum(((data[z == c] - data[z == c].mean(axis=0)) ** 2).sum() for c in range(k)))
+    return best
+
+
+def test_the_inertia_is_the_least(blobs):
+    """Of all clusterings, with a bound that is no more and a gap that is relative to it."""
+    model = CertifiedKMeans(2).fit(blobs)
+    truth = least(blobs, 2)
+    assert model.inertia_ == pytest.approx(truth, rel=1e-12)
+    assert truth * (1 - 1e-6) <= model.inertia_lower_bound_ <= truth
+    assert model.gap_ == pytest.approx(1 - model.inertia_lower_bound_ / model.inertia_, rel=1e-6, abs=1e-15)
+    assert model.result_.certificate_level == "verified"
+
+
+def test_sizes_and_links_are_kept(blobs):
+    """Under them the inertia is the least that they allow."""
+    model = CertifiedKMeans(2, min_size=5, max_size=6)
+    model.fit(blobs, constraints=[MustLink(0, 10), CannotLink(1, 2)])
+
+    def allowed(z):
+        sizes = np.bincount(z, minlength=2)
+        return sizes.min() >= 5 and sizes.max() <= 6 and z[0] == z[10] and z[1] != z[2]
+
+    assert allowed(model.labels_)
+    assert model.inertia_ == pytest.approx(least(blobs, 2, allowed), rel=1e-12)
+    with pytest.raises(InfeasibleError, match="max_size"):
+        CertifiedKMeans(2, max_size=5).fit(blobs)
+
+
+def test_names_are_those_of_scikit_learn(blobs):
+    """Attributes and methods have the values that KMeans gives them at the same clustering."""
+    model = CertifiedKMeans(2).fit(blobs)
+    theirs = KMeans(2, init=model.cluster_centers_, n_init=1).fit(blobs)
+    np.testing.assert_allclose(model.cluster_centers_, theirs.cluster_centers_)
+    np.testing.assert_array_equal(model.labels_, theirs.labels_)
+    assert model.inertia_ == pytest.approx(theirs.inertia_)
+    new = np.random.default_rng(1).normal(size=(7, 2)) * 4
+    np.testing.assert_array_equal(model.predict(new), theirs.predict(new))
+    np.testing.assert_allclose(model.transform(new), theirs.transform(new))
+    np.testing.assert_allclose(model.fit_transform(blobs), theirs.transform(blobs))
+    assert model.score(new) == pytest.approx(theirs.score(new))
+
+
+def test_it_works_where_estimators_work(blobs):
+    """Pipelines, frames, clones, pickles, searches over sizes."""
+    frame = pd.DataFrame(blobs, columns=["a", "b"], index=[f"s{i}" for i in range(11)])
+    model = make_pipeline(StandardScaler().set_output(transform="pandas"), CertifiedKMeans(2))
+    model.fit(frame, certifiedkmeans__constraints=[MustLink("s0", "s10")])
+    assert model[-1].labels_[0] == model[-1].labels_[10]
+    assert model[-1].result_.names[0] == "s0"
+    model.set_output(transform="pandas")
+    assert model.transform(frame).columns.tolist() == ["certifiedkmeans0", "certifiedkmeans1"]
+    assert model.transform(frame).index.tolist() == frame.index.tolist()
+    again = pickle.loads(pickle.dumps(model[-1]))
+    np.testing.assert_array_equal(again.labels_, model[-1].labels_)
+    assert clone(CertifiedKMeans(3, max_size=4)).max_size == 4
+    search = GridSearchCV(CertifiedKMeans(2), {"n_clusters": [1, 2], "min_size": [1, 2]}, cv=2).fit(blobs)
+    assert search.best_params_["n_clusters"] == 2
+
+
+def test_errors_are_said_before_any_work(blobs):
+    """What is wrong is named."""
+    with pytest.raises(NotFittedError):
+        CertifiedKMeans().predict(blobs)
+    with pytest.raises(InputError, match="n_clusters is 12 but there are only 11 samples"):
+        CertifiedKMeans(12).fit(blobs)
