@@ -146,3 +146,17 @@ def test_a_certificate_that_is_asked_for_is_not_given_away() -> None:
     result = solve(two_clusters(40), "parts", part_size=10, gap=1e-6, threads=1, certificate=True)
     assert result.status == "optimal"
     assert result.certificate_level == "verified", result.verification
+
+
+def test_without_a_time_limit_parts_have_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seconds of a part are a number that a clock can be compared with, whether there is a limit or not."""
+    problem, given = clusters(300, 2, 2, apart=8.0), []
+    task = PartsRun._task
+    monkeypatch.setattr(PartsRun, "_task", lambda run, job, s: given.append(s) or task(run, job, s))
+    for limit in (None, 50.0):
+        ledger = Ledger(problem, Tolerances(1e-3))
+        ledger.offer((np.arange(300) % 2).astype(np.int64), "start")
+        PartsRun(reduce(problem), ledger, Options(part_size=60, threads=1, time_limit=limit)).run()
+        assert given
+        assert all(seconds == math.inf if limit is None else 0.0 <= seconds <= limit for seconds in given)
+        given.clear()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from certmix.parts.account import Account, Part
-from certmix.parts.schedule import FIRST_NODES, next_jobs
+from certmix.parts.schedule import next_jobs
 from certmix.status import Tolerances
 
 
@@ -20,7 +20,7 @@ def test_gaps_are_numbers(share: float, bound: float, upper: float, tries: int) 
     """No clustering is known of some parts, or no bound: the gap that is asked of them is one that a run can have."""
     rows = np.arange(3)
     parts = [Part(rows, rows, share, bound, share, tries), Part(rows, rows, 3.0, 1.0, 3.0, tries)]
-    for job in next_jobs(Account(parts), upper, Tolerances(1e-3, 0.0), 10):
+    for job in next_jobs(Account(parts), upper, Tolerances(1e-3, 0.0), 200, 10):
         assert math.isfinite(job.gap)
         assert job.gap >= 0.0
 
@@ -29,7 +29,7 @@ def test_nodes_are_shared_only_where_they_are_limited() -> None:
     """Parts that are new explore some nodes; a limit on all of them is divided."""
     rows = np.arange(3)
     parts = [Part(rows, rows, 3.0, 1.0, 3.0) for _ in range(4)]
-    free = next_jobs(Account(parts), 12.0, Tolerances(1e-3, 0.0), math.inf)
-    few = next_jobs(Account(parts), 12.0, Tolerances(1e-3, 0.0), 40)
-    assert {job.nodes for job in free} == {FIRST_NODES}
+    free = next_jobs(Account(parts), 12.0, Tolerances(1e-3, 0.0), 200, math.inf)
+    few = next_jobs(Account(parts), 12.0, Tolerances(1e-3, 0.0), 200, 40)
+    assert {job.nodes for job in free} == {200}
     assert {job.nodes for job in few} == {10}

@@ -68,6 +68,15 @@ class Processes:
             self._idle.put(process)
         return task(stop, observers) if observers else task(stop)
 
+    def prepare(self, task: Callable[..., Any]) -> None:
+        """Do a task in each of them, and forget what it comes to: the first one has to load what all need."""
+        for _ in self._all:
+            threading.Thread(target=self._tried, args=(task,), name="certmix", daemon=True).start()
+
+    def _tried(self, task: Callable[..., Any]) -> None:
+        with suppress(Exception):
+            self.do(task, Stop())
+
     def close(self) -> None:
         """End all of them, whatever they are at."""
         self._closed = True

@@ -20,8 +20,8 @@ from certmix.parts.partition import Imitation
 from certmix.parts.processes import Processes
 from certmix.parts.refining import refined
 from certmix.parts.resumed import parts_of, state_of
-from certmix.parts.schedule import FIRST_NODES, Job, first_gap, next_jobs
-from certmix.parts.sizes import Trial, chosen, sizes_for, tried
+from certmix.parts.schedule import Job, first_gap, next_jobs
+from certmix.parts.sizes import Trial, chosen, first_nodes, sizes_for, tried
 from certmix.parts.task import PartAnswer, PartTask
 from certmix.parts.workers import side_by_side
 from certmix.presolve.first_bound import first_bound
@@ -34,16 +34,13 @@ from certmix.status import Termination
 from certmix.stopping import Stop
 
 PARTITION_TIME = 0.05  # share of the time left for exchanges, and again for dealing parts anew
+TRIAL_TIME = 0.02  # likewise, for parts of one size that are only looked at
 MORE_TIME = 1.5  # times as long as before a part may take when it is tried again
 FIRST_ROUND = 0.9  # share of the time left that parts may take when they are first worked on
 
 MOST_SEARCHED = (
     20_000  # groups: with more, a local search on everything from the means of a part takes too long
 )
-
-
-def _here(task: Callable[..., Any], stop: Stop, observers: Sequence[Observer] = ()) -> Any:
-    return task(stop, observers) if observers else task(stop)
 
 
 class PartsRun:
@@ -64,7 +61,7 @@ class PartsRun:
         processes: Processes | None = None,
     ) -> None:
         self.instance, self.ledger, self.options, self.cluster = instance, ledger, options, cluster
-        self._do = _here if processes is None else processes.do
+        self.processes = processes
         self.restriction = Restriction(instance.problem)
         order = np.argsort(instance.groups.of, kind="stable")
         self._samples = np.split(order, np.cumsum(instance.weight)[:-1]) if self._merged_groups else None
@@ -99,9 +96,11 @@ class PartsRun:
         ledger.resumable = self if self.account.parts else None
         while not self._over():
             nodes = math.inf if options.node_limit is None else options.node_limit - ledger.nodes
-            jobs = self._affordable(next_jobs(self.account, ledger.upper, ledger.tolerances, nodes))
+            first = first_nodes(self.instance)
+            jobs = self._affordable(next_jobs(self.account, ledger.upper, ledger.tolerances, first, nodes))
             if jobs:
-                self._improve(self._solve(jobs))
+                fresh = any(job.part.tries == 0 for job in jobs)
+                self._improve(self._solve(jobs, FIRST_ROUND if fresh else 1.0))
             elif self._contract() or len(self.account.parts) <= 2:
                 return None
             else:
@@ -115,12 +114,12 @@ class PartsRun:
         Every part has its turn: it may take an equal share of the time that is left when it begins.
         """
         means, most, waiting = None, 0.0, len(jobs)
+        end = self.ledger.seconds + self._time(share)
 
         def begun(job: Job) -> PartTask:
             nonlocal waiting
-            left = self._time(share)
-            seconds, waiting = left / -(-waiting // self._slots), waiting - 1
-            return self._task(job, seconds)
+            turns, waiting = -(-waiting // self._slots), waiting - 1
+            return self._task(job, max(0.0, end - self.ledger.seconds) / turns)
 
         for number, answer in self._answers(jobs, begun):
             part = jobs[number].part
@@ -151,9 +150,15 @@ class PartsRun:
         def watched(job: Job) -> Callable[[Stop], PartAnswer]:
             # The run's flag is heard, and the part hears of better bounds, unless proofs are what counts.
             task, observers = begun(job), () if self.options.certificate else (job.part,)
-            return lambda stop: self._do(task, stop, observers)
+            return lambda stop: self._done(task, stop, observers)
 
         return side_by_side(map(watched, jobs), self.options.n_threads, self._over)
+
+    def _done(self, task: Callable[..., Any], stop: Stop, observers: Sequence[Observer] = ()) -> Any:
+        """What a task comes to, done in a process or in this thread."""
+        if self.processes is not None:
+            return self.processes.do(task, stop, observers)
+        return task(stop, observers) if observers else task(stop)
 
     def _task(self, job: Job, seconds: float) -> PartTask:
         samples = job.part.samples
@@ -231,16 +236,19 @@ class PartsRun:
     def _side_by_side(self, tasks: list[TogetherTask]) -> Iterator[tuple[int, np.ndarray]]:
         if self.cluster is not None:
             return self.cluster.side_by_side(tasks, self._stopped)
-        work = [partial(self._do, task) for task in tasks]
+        work = [partial(self._done, task) for task in tasks]
         return side_by_side(work, self.options.n_threads, self._stopped)
 
     # -- partitions ------------------------------------------------------------------------------------------
     def _partitioned(self) -> list[Part]:
         """Parts in the image of the incumbent, of the size that promises most; none if there was no time."""
         ledger, options = self.ledger, self.options
+        sizes = [options.part_size] if options.part_size else sizes_for(self.instance)
+        if self.processes is not None:  # one node of some samples
+            some = np.random.default_rng(options.seed).choice(self.instance.n_groups, sizes[0], replace=False)
+            self.processes.prepare(self._task(Job(self._made(np.sort(some)), 0.0, 1), math.inf))
         imitation = Imitation(self.instance, self._point())
         ledger.phase = "size of parts"
-        sizes = [options.part_size] if options.part_size else sizes_for(self.instance)
         sizes = [size for size in sizes if self._slots * size <= self.instance.n_groups] or sizes[:1]
         if ledger.incumbent is None:
             size = sizes[-1]
@@ -270,24 +278,27 @@ class PartsRun:
             return float(self.restriction.part(samples).objective.best(self._labels(samples)).value)
 
         def trial(size: int) -> Trial:
-            return tried(imitation, size, self._made, share, options.seed, self._time(PARTITION_TIME))
+            return tried(imitation, size, self._made, share, options.seed, self._time(TRIAL_TIME))
 
         def work(trial: Trial) -> float:
             parts = trial.parts[: self._slots]
             costs = [max(1.0, abs(part.share)) for part in parts]
             gap = first_gap(allowed, trial.loss)
-            jobs = [Job(part, gap * cost, FIRST_NODES) for part, cost in zip(parts, costs, strict=True)]
+            jobs = [
+                Job(part, gap * cost, first_nodes(self.instance))
+                for part, cost in zip(parts, costs, strict=True)
+            ]
             of_all = sum(len(part.groups) for part in parts) / self.instance.n_groups
             self._solve(jobs, FIRST_ROUND * of_all)
             return math.fsum(part.inner for part in parts) / math.fsum(costs)
 
         pressed = math.isfinite(self._time(1.0)) and len(sizes) > 1
-        refine = partial(self._refined, imitation=imitation)
+        refine = partial(self._refined, imitation=imitation, time=TRIAL_TIME)
         return chosen(sizes, trial, refine, work if pressed else None, allowed, self._stopped)
 
-    def _refined(self, parts: list[Part], imitation: Imitation) -> list[Part]:
+    def _refined(self, parts: list[Part], imitation: Imitation, time: float = PARTITION_TIME) -> list[Part]:
         """Parts that do much better alone are dealt anew."""
-        seconds = self._time(PARTITION_TIME)
+        seconds = self._time(time)
         return refined(
             parts, imitation, self._made, seed=self.options.seed, seconds=seconds, over=self._stopped
         )

@@ -12,7 +12,6 @@ COARSE = 5e-5  # relative gap of parts at first, where the partition loses too m
 HOPE = 0.8  # share of what the partition leaves of the gap that parts take at first
 BESIDE = 0.25  # of what the partition loses, where that is too much already: parts need not be much better
 FINER = 8.0  # by so much gaps become smaller where the inside of the parts is what is left
-FIRST_NODES = 200  # of a part when it is first tried
 MORE_NODES = 8  # times as many when it is tried again
 
 
@@ -32,15 +31,16 @@ def first_gap(allowed: float, loss: float) -> float:
     return max(COARSE, min(HOPE * allowed, BESIDE * loss))
 
 
-def next_jobs(account: Account, upper: float, tolerances: Tolerances, nodes: float) -> list[Job]:
+def next_jobs(account: Account, upper: float, tolerances: Tolerances, first: int, nodes: float) -> list[Job]:
     """The parts to work on now, those with the largest gaps first; none when that would not help.
 
-    No more than ``nodes`` may be explored in all of them together.
+    A part may have ``first`` nodes when it is tried first, and no more than ``nodes`` may be explored in all of them
+    together.
     """
     gaps = _wanted(account, upper, tolerances)
     budget = max(1.0, nodes / max(1, len(gaps)))
     return [
-        Job(part, gaps[part], int(min(budget, FIRST_NODES * MORE_NODES ** min(part.tries, 8))))
+        Job(part, gaps[part], int(min(budget, first * MORE_NODES ** min(part.tries, 8))))
         for part in sorted(gaps, key=lambda part: -part.inner)
     ]
 

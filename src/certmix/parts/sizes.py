@@ -52,6 +52,11 @@ def sizes_for(instance: Instance) -> list[int]:
     return [size for size in sizes if size < instance.n_groups] if instance.n_groups > sizes[-1] else []
 
 
+def first_nodes(instance: Instance) -> int:
+    """How many nodes a part may have when it is first tried: seconds, of nodes that take a tenth or thousandths."""
+    return 2000 if instance.n_features <= MOST_DIMENSIONS else 200
+
+
 def tried(
     imitation: Imitation,
     size: int,
