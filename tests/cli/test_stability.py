@@ -38,6 +38,16 @@ def test_files(certmix, files: Path) -> None:
     assert [row["state"] for row in rows] == [sample["state"] for sample in found["samples"]]
     assert float(rows[0]["margin_lower"]) == found["samples"][0]["margin_lower"]
     assert (files / "found" / "result.json").exists()
+    options = "data.csv --columns a,b --variance 0.1 -k 2"
+    verdict = certmix(f"verify found/stability-certificate.json {options}")
+    assert verdict.code == 0
+    assert (
+        "in every clustering within 2 nats of it 6 pairs of samples are together" in verdict.out + verdict.err
+    )
+    assert (
+        certmix("verify found/stability-certificate.json data.csv --columns a,b --variance 0.2 -k 2").code
+        == 1
+    )
     assert (
         certmix("solve data.csv --columns a,b --variance 0.1 -k 2 --out found --overwrite --quiet").code == 0
     )

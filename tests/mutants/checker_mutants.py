@@ -27,6 +27,7 @@ SUMS = ("tests/verify/test_parts.py",)
 CHORDS = ("tests/verify/test_chords.py",)
 CHAINED = ("tests/verify/test_check_chord.py",)
 COMPARING = ("tests/certificate/test_comparing.py",)
+MARGINS = ("tests/verify/test_margins.py",)
 
 
 def planted(
@@ -38,6 +39,17 @@ def planted(
 CHECKER = (
     planted("any version", "A certificate of any version is read.", "check.py",
             "type(version) is not int or version != VERSION", "False", INFEASIBLE, True),
+    planted("a margin below delta", "The bound of a part of margins need not be above the objective plus delta.",
+            "check.py", "if not bound > cutoff:", "if not bound > most:", MARGINS),
+    planted("any pair follows", "Of margins pairs may be claimed that no part has proved.", "check.py",
+            "if not chain.follows(claimed):", "if False:", MARGINS),
+    planted("several pairs by one opposite", "A bound with the opposite of one pair proves others, too.", "check.py",
+            "elif len(pairs) != 1:", "elif False:", MARGINS),
+    planted("one end settled", "A pair is settled when one of its samples is decided.", "margins.py",
+            "same = one[a] & (domain.allowed[a] == domain.allowed[b]).all(axis=1)", "same = one[a]", MARGINS),
+    planted("the same for the opposite", "Instead of its opposite a pair itself is forced.", "margins.py",
+            'rules["apart" if together else "together"].append([i, j])',
+            'rules["together" if together else "apart"].append([i, j])', MARGINS),
     planted("best by its bound", "The best of several problems is the one with the best bound.", "check.py",
             "worth = found[best].value, offset[best][1]", "worth = found[best].bound, offset[best][1]", COMPOSED),
     planted("comparison without offsets", "Offsets of a comparison are not added.", "check.py",

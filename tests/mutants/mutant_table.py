@@ -26,6 +26,8 @@ ROUNDING = ("tests/nasty/test_exact_optimum.py",)
 RESUME = ("tests/search/test_loop_resumed.py",)
 REFUSED = ("tests/test_resuming_refused.py",)
 CONTRACTION = ("tests/parts/test_contraction.py",)
+MARGINS = ("tests/sensitivity/test_run.py",)
+ALTERNATIVES = ("tests/sensitivity/test_alternatives.py",)
 EMPTY = ("tests/search/bounds/test_dual.py",)
 RESTRICTION = ("tests/problem/test_restriction.py",)
 ROTATION = ("tests/presolve/test_rotation.py",)
@@ -1056,6 +1058,23 @@ MUTANTS = (
         "self.ledger.raise_bound(min(self.upper, progress.bound), whole=True)",
         "self.ledger.bound = max(self.ledger.bound, progress.bound)",
         CONTRACTION,
+    ),
+    # -- margins and alternatives --------------------------------------------------------------------------------
+    Mutant(
+        "margins: a witness of the same",
+        "A clustering that has what is in question counts as one that has the opposite.",
+        "sensitivity/questions.py",
+        "return np.asarray(same != self._together)",
+        "return np.asarray(same == self._together)",
+        MARGINS,
+    ),
+    Mutant(
+        "alternatives: pieces overlap",
+        "A group that begins a cluster is not apart from those before it in the pieces that follow.",
+        "sensitivity/partitions.py",
+        "prefix += [CannotLink(sample, other) for other in first.values()]",
+        "prefix += []",
+        ALTERNATIVES,
     ),
     # -- going on with a run -----------------------------------------------------------------------------------
     Mutant(

@@ -20,7 +20,7 @@ from certmix.cli.output import (
     prepare_directory,
     write_files,
 )
-from certmix.cli.request import Request, command
+from certmix.cli.request import Request, command, told
 from certmix.cli.running import exit_code, solved, tell, with_options
 from certmix.cli.standard_output import say
 from certmix.engines import NAMES
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from certmix.cli.alternatives import AlternativesOutput
     from certmix.cli.stability import StabilityOutput
 
+MARGINS = "stability-certificate"
 Found = Stability | Alternatives
 Next = Callable[[Asked, Result, dict[str, Any]], Found]
 
@@ -105,7 +106,7 @@ def _run(
         result = with_options(solved(asked, options, output, command(request, options)), request)
         found = None if result.labels is None else _found(asked, result, options, after)
         interruption.ignore()
-        failure = _written(result, found, asked, output.out)
+        failure = _written(result, found, asked, output.out, request)
         if found is None:
             say(dumps(nothing(result.sentence())) if output.json else result.summary() + "\n")
         else:
@@ -157,14 +158,28 @@ def read_pairs(file: Path, asked: Asked) -> list[tuple[str, str]]:
     return found
 
 
-def _written(result: Result, found: Found | None, asked: Asked, directory: Path | None) -> OutputError | None:
+def _write_certificate(margins: Stability | None, request: Request, stem: Path) -> None:
+    certificate = None if margins is None else margins.certificate
+    if certificate is None:
+        for ending in (".json", ".npz"):
+            stem.with_suffix(ending).unlink(missing_ok=True)
+        return
+    document = {**certificate.document, "options": told(request)}
+    replace(certificate, document=document).save(stem)
+
+
+def _written(
+    result: Result, found: Found | None, asked: Asked, directory: Path | None, request: Request
+) -> OutputError | None:
     """Write the files; where that fails, the result is still to be shown before that is said."""
     if directory is None:
         return None
     others = found if isinstance(found, Alternatives) else None
     margins = others.stability if others is not None else found
     try:
-        write_files(result, asked, directory, margins)  # type: ignore[arg-type]
+        assert margins is None or isinstance(margins, Stability)
+        write_files(result, asked, directory, margins)
+        _write_certificate(margins, request, directory / MARGINS)
         if others is not None:
             write_text(directory / ALTERNATIVES, dumps(others.to_dict()))
         else:

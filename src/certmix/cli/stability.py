@@ -38,7 +38,7 @@ class StabilityOutput(Output):
     out: Annotated[
         Path | None,
         Option(
-            "Write stability.json, and the files of certmix solve, with margins in assignments.csv.",
+            "Write stability.json, its certificate, and the files of certmix solve, with margins in assignments.csv.",
             metavar="DIR",
             panel=_OUT,
         ),

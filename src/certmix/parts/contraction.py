@@ -27,6 +27,7 @@ from certmix.problem import MustLink, Problem
 from certmix.rounding import EPS
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
 from certmix.search.bounds.semidefinite.contraction import Region
+from certmix.search.bounds.semidefinite.record import NO_RECORD, Recorder
 from certmix.search.threads import Threads
 from certmix.status import Termination
 from certmix.stopping import Abandoned, Stop, attend
@@ -64,16 +65,24 @@ class TogetherTask:
         return nothing if stop.raised else found  # a kernel that was cut short may have said anything
 
 
-def together(part: Problem, labels: np.ndarray, cutoff: float, stop: Stop) -> np.ndarray:
-    """The same, by the roots of the semidefinite bound: every clustering is in one of them."""
+def together(
+    part: Problem, labels: np.ndarray, cutoff: float, stop: Stop, recorder: Recorder = NO_RECORD
+) -> np.ndarray:
+    """The same, by the roots of the semidefinite bound: every clustering is in one of them.
+
+    ``recorder`` has the proof then: in every node that it leaves open, what is said to be together is.
+    """
     instance = reduce(part)
     if instance.n_groups > MOST_GROUPS:
         return np.arange(part.n_samples)
-    bound = SemidefiniteBound(instance, labels, should_stop=lambda: stop.raised)
+    bound = SemidefiniteBound(instance, labels, should_stop=lambda: stop.raised, recorder=recorder)
     nodes, left = bound.root(), []
     for i in range(len(nodes)):
         region = Region(*(nodes[name][i] for name in ("mask", "a", "b", "apart"))).copy()
-        visited = bound.visit(region, None, -math.inf, cutoff, Threads(1), root=i)
+        record = int(nodes["record"][i])
+        visited = bound.visit(region, None, -math.inf, cutoff, Threads(1), i, recorder.begin(record))
+        if not visited.open:
+            recorder.settled(record)
         if visited.bound < cutoff:
             left.append(visited.region.decided())
     return common(left, instance.n_groups)[instance.groups.of]

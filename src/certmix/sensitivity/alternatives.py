@@ -187,7 +187,12 @@ class _Search:
         self.begin = time.perf_counter()
         share = None if options.time_limit is None else SHARE * options.time_limit
         self.margins = Run(
-            problem, result, within, (), replace(options, time_limit=share), observers=observers
+            problem,
+            result,
+            within,
+            (),
+            replace(options, time_limit=share, verify=False, certificate=False),
+            observers=observers,
         )
         self.found: dict[tuple[int, ...], tuple[float, np.ndarray]] = {}
         # Clusterings within delta, and the pieces that they are the best of (none for clusters that were renamed).
@@ -205,9 +210,7 @@ class _Search:
     def run(self) -> Alternatives:
         self.stability = self.margins.run()
         self.interrupted = self.stability.interrupted
-        n = self.problem.n_samples
-        self.links = [c for _, q in self.margins.known() for c in q.proved(n)]
-        self.linked = self.problem.replace(constraints=[*self.problem.constraints, *self.links])
+        self.linked = self.problem.replace(constraints=[*self.problem.constraints, *self.margins.links()])
         self.order = self._order(self.linked)
         labels = self.margins.labels
         heapq.heappush(self.waiting, (self.result.objective, next(self.number), Piece(), labels))

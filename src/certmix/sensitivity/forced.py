@@ -17,6 +17,7 @@ from certmix.solving import solve
 from certmix.status import Termination
 
 GAP = 1e-7  # relative: a clustering just beyond delta is told from one within it
+RESTARTS = 2  # of the local search: a good clustering is known, and the bound is what is wanted
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ def under(
         "target": target,
         "start": start if usable else None,
         "verify": False,
+        "restarts": options.restarts or RESTARTS,
     }
     if (
         options.engine == "auto"

@@ -159,8 +159,13 @@ class Stability:
 
     @property
     def level(self) -> str:
-        """``verified`` when the checker has confirmed all that is ``fixed``, else ``computed``."""
-        return "verified" if self.verdict is not None and self.verdict.verified else "computed"
+        """``verified`` when the checker has confirmed all that is ``fixed``, else ``computed``.
+
+        The certificate has no words for samples that are alone in their component.
+        """
+        alone = any(s.state is State.FIXED and s.representative is None for s in self.samples)
+        checked = self.verdict is not None and self.verdict.verified
+        return "verified" if checked and not alone else "computed"
 
     def sentence(self) -> str:
         """What is known, in words."""

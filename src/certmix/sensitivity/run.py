@@ -14,24 +14,28 @@ from certmix import interruption
 from certmix.errors import InputError
 from certmix.ledger import Observer
 from certmix.options import Options, changed, options_of
-from certmix.problem import Problem
+from certmix.problem import Constraint, Problem
 from certmix.result import Result
 from certmix.sensitivity.at_once import together_below
 from certmix.sensitivity.forced import Forced, forced
 from certmix.sensitivity.margins import PairMargin, SampleMargin, Stability, State
+from certmix.sensitivity.proof import Proof
 from certmix.sensitivity.questions import NOBODY, Asker, Question, Questions, representatives
 from certmix.sensitivity.witnesses import aligned, single_moves, value_of
 from certmix.solving import solve
 from certmix.status import Status, Termination
 from certmix.stopping import Stop
 
-FIRST = 2.0  # seconds of the first turn
+FIRST = 10.0  # seconds of the first turn
 LONGER = 4.0  # so many times as long is the next: runs begin anew, so less would be wasteful
 LEAST = 0.05  # seconds: less is no turn
 ROUNDING = 1e-10  # relatively, how much two objectives differ that are the same
 BEYOND = 1e-8  # relatively, how far beyond delta a proof goes: the checker rounds in other ways
 FEW = 3  # questions: with fewer, each is asked on its own
 SHARE = 0.5  # of the time that is left, for looking at all questions at once
+LOOKS = 3  # at most so many times
+AGAIN = 0.25  # share of the groups that may be left for another look
+AT_ONCE = ("auto", "sdp", "dual")  # engines with which that is done
 NOT_HERE = ("start", "resume", "target")
 
 Pairs = Iterable[tuple[Any, Any]]
@@ -193,6 +197,12 @@ class Run:
         self.of_sample = [asker.about(i, int(j)) for i, j in enumerate(self.representative)]
         self.of_pair = [asker.about(i, j) for i, j in self.pairs]
         self.questions = Questions([*self.of_sample, *self.of_pair])
+        self.linked = {
+            i
+            for i, q in enumerate(self.questions.all)
+            if q.second != NOBODY and asker.linked(q.first, q.second)
+        }
+        self.proof = Proof(problem, result, within, options)
         count = len(self.questions)
         self.bound = np.full(count, -math.inf)  # of the problem with the opposite
         self.value = np.full(count, math.inf)  # of the best clustering known that has the opposite
@@ -223,7 +233,22 @@ class Run:
                 self.tell(self.state())
         except KeyboardInterrupt:
             self.interrupted = True
-        return self.state()
+        return self.proof.concluded(self.state(), self._fixed(), late=self.interrupted or self.left <= LEAST)
+
+    def _fixed(self) -> list[Question]:
+        """What is fixed, in the words of the user's own samples."""
+        asked = [
+            *(
+                (i, int(j), q)
+                for i, (j, q) in enumerate(zip(self.representative, self.of_sample, strict=True))
+            ),
+            *((i, j, q) for (i, j), q in zip(self.pairs, self.of_pair, strict=True)),
+        ]
+        return [
+            Question(i, j, q.together)
+            for i, j, q in asked
+            if self.state_of(self.questions.place(q)) is State.FIXED
+        ]
 
     # -- what is known -----------------------------------------------------------------------------------------
     def learn(self, labels: np.ndarray, value: float) -> None:
@@ -239,10 +264,8 @@ class Run:
 
     def _linked(self) -> None:
         """Nothing separates samples that are linked."""
-        of = Asker(self.problem, self.labels)
-        for i, q in enumerate(self.questions.all):
-            if q.second != NOBODY and of.linked(q.first, q.second):
-                self.bound[i] = math.inf
+        for i in self.linked:
+            self.bound[i] = math.inf
 
     def _first_witnesses(self) -> None:
         result = self.result
@@ -258,18 +281,32 @@ class Run:
             )
 
     def _at_once(self) -> None:
-        """What one look at all clusterings below the target settles."""
-        waiting = [i for i in self._waiting() if self.questions.all[i].second != NOBODY]
-        if len(waiting) < FEW or self.options.engine not in ("auto", "sdp", "dual") or self.left <= LEAST:
-            return
-        stop = Stop(self.left * SHARE)
-        with interruption.raising():
-            number = together_below(self.problem, self.labels, self.target, stop)
-        self.interrupted = stop.reason is Termination.INTERRUPTED
-        for i in waiting:
-            question = self.questions.all[i]
-            if question.together and number[question.first] == number[question.second]:
-                self.bound[i] = max(self.bound[i], self.target)
+        """What one look at all clusterings below the target settles; another one, if much has become one group."""
+        groups = self.problem.n_samples
+        for _ in range(LOOKS):
+            asked = [i for i in self._waiting() if self.questions.all[i].second != NOBODY]
+            if (
+                len(asked) < FEW
+                or self.options.engine not in AT_ONCE
+                or self.left <= LEAST
+                or self.interrupted
+            ):
+                return
+            whole = self.problem.replace(constraints=[*self.problem.constraints, *self.links()])
+            recorder, stop = self.proof.recorder(), Stop(self.left * SHARE)
+            with interruption.raising():
+                number = together_below(whole, self.labels, self.target, stop, recorder)
+            self.interrupted = stop.reason is Termination.INTERRUPTED
+            settled = []
+            for i in asked:
+                question = self.questions.all[i]
+                if question.together and number[question.first] == number[question.second]:
+                    self.bound[i] = max(self.bound[i], self.target)
+                    settled.append(question)
+            self.proof.settle(settled, whole, recorder, 0.5 * (self.cutoff + self.target))
+            before, groups = groups, len(np.unique(number))
+            if groups > AGAIN * before:
+                return
 
     # -- one by one --------------------------------------------------------------------------------------------
     def _waiting(self) -> list[int]:
@@ -284,20 +321,24 @@ class Run:
         return [
             (i, q)
             for i, q in enumerate(self.questions.all)
-            if q.second != NOBODY and self.state_of(i) is State.FIXED and math.isfinite(self.bound[i])
+            if q.second != NOBODY and self.state_of(i) is State.FIXED and i not in self.linked
         ]
+
+    def links(self) -> list[Constraint]:
+        """The same as constraints."""
+        return [c for _, q in self.known() for c in q.proved(self.problem.n_samples)]
 
     def _turn(self, i: int, *, alone: bool) -> None:
         limit = self.left if alone else min(self.limit[i], self.left)
         self.over[i] = limit >= self.left
         self.limit[i] *= LONGER
         question = self.questions.all[i]
-        links = [c for _, q in self.known() for c in q.proved(self.problem.n_samples)]
-        bounds = []
+        links = self.links()
+        bounds, found = [], self.result
         for constraints in question.opposites(self.problem):
             found = forced(
                 Forced(self.problem, tuple(links), tuple(constraints), self.cutoff, self.target),
-                replace(self.options, time_limit=limit if math.isfinite(limit) else None),
+                self.proof.options(replace(self.options, time_limit=limit if math.isfinite(limit) else None)),
                 self.witness[i],
                 self.observers,
             )
@@ -312,6 +353,8 @@ class Run:
                 break
         else:
             self.bound[i] = max(self.bound[i], min(bounds))
+            if self.state_of(i) is State.FIXED:
+                self.proof.opposite(question, found)
 
     def _heard(self, found: Result) -> None:
         if interruption.heard() or found.termination is Termination.INTERRUPTED:

@@ -5,7 +5,8 @@ To read it from top to bottom (docs/certificates.md is the format, docs/trust.md
 1. ``rounding``, ``evidence``: what is assumed of arithmetic; how arrays are read
 2. ``statement``, ``coordinates``, ``root``: the problem as it is written, and as the checker sees it, with its error
 3. ``incumbent``, ``domain``, ``tree``, ``check``: the clustering, a node, whether leaves cover the root, the whole;
-   ``parts``: the problems of parts of the samples, whose bounds add up; ``chords``: an unknown variance
+   ``parts``: the problems of parts of the samples, whose bounds add up; ``chords``: an unknown variance; ``margins``:
+   what all clusterings below a target have in common
 4. the kinds of steps, each on its own: ``enumeration`` with ``exact``, ``dynamic``, ``boxes`` with ``lagrangian``,
    ``blocks`` with ``semidefinite``
 

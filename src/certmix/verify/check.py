@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from certmix.verify.dynamic import dynamic
 from certmix.verify.enumeration import enumerate_all
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.lagrangian import lagrangian
+from certmix.verify.margins import Chain, settled
 from certmix.verify.parts import Partition
 from certmix.verify.root import Root
 from certmix.verify.semidefinite import semidefinite
@@ -24,7 +26,7 @@ from certmix.verify.statement import Statement
 from certmix.verify.tree import Kinds, Walked, walk
 
 FORMAT, VERSION = "certmix-certificate", 5
-CLAIMS = ("bound", "infeasible", "comparison", "sum", "chord")
+CLAIMS = ("bound", "infeasible", "comparison", "sum", "chord", "margins")
 STEPS: Kinds = {
     "lagrangian": lagrangian,
     "enumerate": enumerate_all,
@@ -33,6 +35,8 @@ STEPS: Kinds = {
     "boxes": boxes,
     "squares": squares,
 }
+# What these exclude costs the target or more; no argument about the best clustering takes anything from a domain.
+FOR_ALL: Kinds = {"enumerate": enumerate_all, "semidefinite": semidefinite}
 COMBINATORIAL: Kinds = {"enumerate": enumerate_all}  # no rounded number decides about infeasibility
 Document = Mapping[str, Any]
 Arrays = Mapping[str, np.ndarray]
@@ -109,6 +113,8 @@ def _check(document: Document, arrays: Arrays, data: np.ndarray, known: Known = 
         raise Rejected(f"the data have shape {data.shape}, the certificate is about {stated.n} x {stated.d}")
     if digests.get("data") != statement.data_digest(data):
         raise Rejected("the data are not those that were certified (their digest differs)")
+    if claim == "margins":
+        return _margins(stated, data, document, evidence, known)
     if stated.unknown != (claim == "chord") and claim != "infeasible":
         raise Rejected(f"its claim is {claim!r}, but its variance is {'un' * stated.unknown}known")
     root = None if claim in ("sum", "chord") else Root(stated, data)
@@ -127,13 +133,7 @@ def _check(document: Document, arrays: Arrays, data: np.ndarray, known: Known = 
         sentence = "Verified: no clustering meets the constraints."
         return Verdict(True, "verified", sentence, math.inf, nodes=walked.nodes, leaves=walked.leaves)
     objective, bound = (_number(document, name) for name in ("objective", "bound"))
-    if claim == "chord":
-        value, error = chords.value(document["statement"], stated, data, evidence)
-    else:
-        value, error = incumbent.value(stated, data, evidence)
-    if not abs(value - objective) <= error + 1e-10 * max(1.0, abs(value)):
-        raise Rejected(f"the clustering has objective {value!r}, not {objective!r}")
-    most = math.nextafter(value + error, math.inf)
+    most = _value(stated, data, document, evidence)
     if bound > max(most, objective):
         raise Rejected(f"its bound {bound!r} lies above the objective {most!r} of its own clustering")
     if proved(bound):
@@ -163,15 +163,32 @@ def _outwards(factor: float, value: float, sign: float) -> float:
     return math.nextafter(factor * value, sign * math.inf)
 
 
+def _value(stated: Statement, data: np.ndarray, document: Document, evidence: Evidence) -> float:
+    """What the objective of the clustering is at most, which has to be the one that is claimed."""
+    objective = _number(document, "objective")
+    if stated.unknown:
+        value, error = chords.value(document["statement"], stated, data, evidence)
+    else:
+        value, error = incumbent.value(stated, data, evidence)
+    if not abs(value - objective) <= error + 1e-10 * max(1.0, abs(value)):
+        raise Rejected(f"the clustering has objective {value!r}, not {objective!r}")
+    return math.nextafter(value + error, math.inf)
+
+
 def _walked(root: Root, proof: Document, evidence: Evidence, target: float, kinds: Kinds) -> Walked:
     """Check the tree and the steps that prove the target."""
-    entries = proof.get("steps")
-    if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
-        raise Rejected("it lacks steps, or a step is not an object")
+    entries = _entries(proof)
     alone = len(entries) == 1 and np.size(evidence.arrays.get(evidence.full("tree/parent"), ())) == 1
     if not alone and any(entry.get("kind") == "boxes" for entry in entries):
         raise Rejected("a tree of boxes must be the only step of the only node")
     return walk(root, evidence, entries, target, kinds)
+
+
+def _entries(proof: Document) -> list[Mapping[str, Any]]:
+    entries = proof.get("steps")
+    if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
+        raise Rejected("it lacks steps, or a step is not an object")
+    return entries
 
 
 def _part(
@@ -191,6 +208,8 @@ def _part(
         return Walked(0, 0)
     try:
         stated = statement.read(own)
+        if stated.unknown:
+            return _chord(stated, rows, {**proof, "statement": own}, inside, bound, known)[1]
         if "parts" in proof:
             return _sum(stated, rows, {**proof, "statement": own}, inside, bound, known)[1]
         return _walked(Root(stated, rows), proof, inside, bound, STEPS)
@@ -242,6 +261,45 @@ def _sum(
     if math.fsum((*bounds, -bound)) < 0.0:  # rounded once: the sign is right
         raise Rejected(f"the bounds of its parts add up to {math.fsum(bounds)!r}, not to its bound {bound!r}")
     return f" (the sum of what {len(proofs)} parts of the samples cost at least)", Walked(nodes, leaves)
+
+
+def _margins(
+    stated: Statement, data: np.ndarray, document: Document, evidence: Evidence, known: Known
+) -> Verdict:
+    """Pairs that are together, or apart, in every clustering within so many nats of the one that is given."""
+    within, parts = _number(document, "within"), document.get("parts")
+    if within < 0.0 or not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
+        raise Rejected("it has no parts, or is about less than nothing")
+    most = _value(stated, data, document, evidence)
+    cutoff = math.nextafter(most + within, math.inf)
+    chain, nodes, leaves = Chain(document["statement"], stated), 0, 0
+    for t, part in enumerate(parts):
+        pairs = chain.pairs(part.get("pairs"))
+        inside = Evidence({"arrays": evidence.full(f"parts/{t}/")}, evidence.arrays)
+        if part.get("settled") is True:
+            bound, root = _number(part, "bound"), Root(statement.read(chain.statement()), data)
+            walked = walk(root, inside, _entries(part), bound, FOR_ALL, partial(settled, root, pairs))
+        elif len(pairs) != 1:
+            raise Rejected(f"part {t} is not about one pair")
+        elif part.get("bound", 0) is None:
+            bound, own = math.inf, statement.read(chain.statement(pairs[0]))
+            walked = _walked(Root(own, data), part, inside, bound, COMBINATORIAL)
+        else:
+            bound = _number(part, "bound")
+            walked = _part(t, part, chain.statement(pairs[0]), data, evidence, known)
+        if not bound > cutoff:
+            raise Rejected(f"the bound {bound!r} of part {t} is not above {cutoff!r}, {within!r} nats more")
+        nodes, leaves = nodes + walked.nodes, leaves + walked.leaves
+        chain.add(pairs)
+    claimed = chain.pairs(document.get("pairs"))
+    if not chain.follows(claimed):
+        raise Rejected("a pair that it claims does not follow from its parts")
+    together = int(claimed[:, 2].sum())
+    sentence = (
+        f"Verified: the clustering has objective {most:.10g}, and in every clustering within {within:g} nats of it "
+        f"{together} pairs of samples are together and {len(claimed) - together} are apart."
+    )
+    return Verdict(True, "verified", sentence, value=most, nodes=nodes, leaves=leaves)
 
 
 def _comparison(document: Document, arrays: Arrays, data: np.ndarray, known: Known) -> Verdict:

@@ -42,7 +42,7 @@ class Root:
         self.statement, self.data, self.n, self.K = s, data, s.n, s.K
         matrix = max(s.precision[0].size, s.prior_precision[0].size)
         room(s.K, 4 * (s.n + 1) + 2 * (matrix + s.d * s.n * (len(s.precision) > 1)))
-        self.group = _groups(s)
+        self.group = groups_of(s)
         self.weight = np.bincount(self.group).astype(np.int64)
         self.N = len(self.weight)
         shared = len(s.precision) == 1 and all((p == s.prior_precision[0]).all() for p in s.prior_precision)
@@ -136,7 +136,7 @@ class Root:
         return 1.01 * error + self.slip
 
 
-def _groups(s: Statement) -> Array:
+def groups_of(s: Statement) -> Array:
     """Group of every sample, numbered by first sample. "i in k implies j in k for all k" is a must-link."""
     i, j = np.concatenate([s.together, s.implications[s.implications[:, 2] < 0, :2]]).T
     first = np.arange(s.n)  # the first sample that is known to be in the group

@@ -52,10 +52,18 @@ def decide(domain: Domain, root: Root, kind: int, args: Sequence[int]) -> Domain
     return child
 
 
-def walk(root: Root, evidence: Evidence, entries: Entries, target: float, kinds: Kinds) -> Walked:
+def walk(
+    root: Root,
+    evidence: Evidence,
+    entries: Entries,
+    target: float,
+    kinds: Kinds,
+    settled: Callable[[Domain], bool] = lambda domain: False,
+) -> Walked:
     """Check the whole tree; :class:`Rejected` names the first node that fails.
 
-    ``entries`` are those of the steps, ``kinds`` their functions. Leaves where everything is decided are enumerated.
+    ``entries`` are those of the steps, ``kinds`` their functions. Leaves where everything is decided are enumerated. A
+    leaf needs no bound where what is in question is ``settled``.
     """
     parent = evidence.integers("tree/parent", None)
     count = len(parent)
@@ -84,7 +92,7 @@ def walk(root: Root, evidence: Evidence, entries: Entries, target: float, kinds:
             bound = _node(root, domain, steps[node], target, kinds)
             if not children[node] and bound < target and domain.decided.all():
                 bound = max(bound, kinds["enumerate"](root, domain, Evidence({}, {}), target))
-            if bound >= target:
+            if bound >= target or (not children[node] and settled(domain)):
                 leaves += 1
             elif not children[node]:
                 raise Rejected(f"its bound {bound!r} does not reach the target {target!r}")

@@ -1,0 +1,78 @@
+"""The certificate of margins, put together from the proofs of single runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from certmix.certificate.draft import Unproved
+from certmix.certificate.margins import MarginPart, Pair, at_once, by_opposite, chained
+from certmix.interruption import raising
+from certmix.options import Options
+from certmix.problem import Problem
+from certmix.result import Result
+from certmix.search.bounds.semidefinite.record import NO_RECORD, Recorder
+from certmix.sensitivity.margins import Stability
+from certmix.sensitivity.questions import NOBODY, Question
+
+
+class Proof:
+    """The parts of a proof, in the order in which they were made; why there is none, where one is lacking."""
+
+    def __init__(self, problem: Problem, result: Result, within: float, options: Options) -> None:
+        self.problem, self.result, self.within = problem, result, within
+        self.wanted = options.verify is not False or bool(options.certificate)
+        self._parts: list[MarginPart] = []
+        self._lacking = ""
+
+    def recorder(self) -> Recorder:
+        """Who writes down what is settled at once."""
+        return Recorder() if self.wanted else NO_RECORD
+
+    def options(self, options: Options) -> Options:
+        """The options of a single run: its proof is checked with the others."""
+        return replace(options, certificate=self.wanted)
+
+    def settle(
+        self, questions: Sequence[Question], whole: Problem, recorder: Recorder, target: float
+    ) -> None:
+        """These were settled at once, in the problem with all that was proved before."""
+        if not (self.wanted and questions):
+            return
+        try:
+            pairs = [_pair(q) for q in questions]
+            self._parts.append(at_once(pairs, whole, self.result, recorder, target))
+        except Unproved as reason:
+            self._lacking = self._lacking or str(reason)
+
+    def opposite(self, question: Question, found: Result) -> None:
+        """The opposite of this was ruled out by a run."""
+        if (
+            not self.wanted or question.second == NOBODY
+        ):  # no later part uses what is known of samples that are alone
+            return
+        if found.certificate is None:
+            self._lacking = self._lacking or found.verification or "a run has none"
+        else:
+            self._parts.append(by_opposite(_pair(question), found.certificate))
+
+    def concluded(self, found: Stability, fixed: Sequence[Question], *, late: bool) -> Stability:
+        """With the certificate of all that is fixed, checked; with a note why there is none."""
+        fixed = [question for question in fixed if question.second != NOBODY]
+        if not (self.wanted and fixed):
+            return found
+        try:
+            if self._lacking or late:
+                raise Unproved(self._lacking or "the time was over")
+            with raising():
+                certificate, verdict = chained(
+                    self.problem, self.result, self.within, self._parts, [_pair(q) for q in fixed]
+                )
+        except (Unproved, KeyboardInterrupt) as reason:
+            note = f"no certificate of what is fixed: {reason or 'interrupted'}"
+            return replace(found, notes=(*found.notes, note))
+        return replace(found, certificate=certificate, verdict=verdict)
+
+
+def _pair(question: Question) -> Pair:
+    return question.first, question.second, int(question.together)

@@ -1,0 +1,136 @@
+"""The claim ``margins``: what is verified of pairs is true of every clustering; tampering is rejected."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+import certmix
+from certmix import MustLink, Problem
+from certmix.engines import engine, why_not
+from certmix.errors import InfeasibleError, InputError
+from certmix.io.certificates import Certificate
+from certmix.sensitivity.run import stability
+from certmix.verify.check import check
+from nearly_optimal import Enumerated
+from random_instances import random_problem
+
+RNG = np.random.default_rng(3)
+TWO = np.concatenate([RNG.normal(size=(12, 2)), RNG.normal(5.0, size=(12, 2)), [[2.4, 2.6]]])
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_is_verified_is_true_of_every_clustering(seed: int) -> None:
+    """Against enumeration, with proofs by several engines."""
+    rng = np.random.default_rng(1000 + seed)
+    name = ("auto", "sdp", "dual")[seed % 3]
+    try:
+        problem = random_problem(rng, max_samples=7, features=engine("enumerate").honours)
+    except (InputError, InfeasibleError):
+        return
+    if name != "auto" and why_not(engine(name), problem) is not None:
+        return
+    result = certmix.solve(problem, engine="enumerate", verify=False)
+    if result.labels is None:
+        return
+    within = float(rng.choice([0.0, 1.0, 5.0]))
+    found = stability(
+        result,
+        within,
+        threads=1,
+        engine=name,
+        pairs=[(problem.names[0], problem.names[-1])] * (problem.n_samples > 1),
+    )
+    if found.certificate is None:
+        assert found.level == "computed"
+        return
+    every = Enumerated(problem)
+    near = every.labels[every.value <= result.objective + within]
+    for i, j, together in found.certificate.document["pairs"]:
+        assert ((near[:, i] == near[:, j]) == bool(together)).all()
+    fixed = [i for i, s in enumerate(found.samples) if s.state == "fixed" and s.representative is not None]
+    assert set(fixed) <= {i for i, _, _ in found.certificate.document["pairs"]}
+    assert certmix.verify(found.certificate, problem).verified
+
+
+@pytest.fixture(scope="module", params=["sdp", "dual"])
+def made(request: pytest.FixtureRequest) -> Certificate:
+    problem = Problem(TWO, 2, variance=1.0)
+    result = certmix.solve(problem, threads=1)
+    found = stability(result, 2.0, pairs=[(0, 13)], engine=request.param, threads=1)
+    assert found.level == "verified"
+    assert found.certificate is not None
+    return found.certificate
+
+
+def said(certificate: Certificate, **changes: Any) -> str:
+    """The verdict on a certificate in which something was changed."""
+    document = {**copy.deepcopy(dict(certificate.document)), **changes}
+    return check(document, certificate.arrays, TWO).sentence
+
+
+def test_the_sentence_says_what_is_proved(made: Certificate) -> None:
+    assert "within 2 nats of it 24 pairs of samples are together and 1 are apart" in said(made)
+
+
+def test_a_pair_that_was_not_proved_is_rejected(made: Certificate) -> None:
+    """The sample in the middle is with nobody for sure."""
+    pairs = [*made.document["pairs"], [0, 24, 1]]
+    assert "does not follow" in said(made, pairs=pairs)
+    assert "does not follow" in said(made, pairs=[[0, 1, 0]])
+    assert "is not a pair" in said(made, pairs=[[0, 1]])
+    assert "is not a pair" in said(made, pairs=[[0, 99, 1]])
+    assert "is not a pair" in said(made, pairs=None)
+
+
+def test_a_larger_distance_is_rejected(made: Certificate) -> None:
+    """What is proved within 2 nats is not proved within 2.1."""
+    assert "is not above" in said(made, within=2.1)
+    assert said(made, within=1.9).startswith("Verified")
+    assert said(made, within=-1.0).startswith("Rejected")
+
+
+def test_a_part_is_about_the_pair_that_it_proves(made: Certificate) -> None:
+    """A part may not prove another pair than the one whose opposite it bounds, nor more than one."""
+    parts = copy.deepcopy(made.document["parts"])
+    for part in parts:
+        part["pairs"] = [*part["pairs"], [0, 24, 1]]
+    assert said(made, parts=parts).startswith("Rejected")
+    parts = copy.deepcopy(made.document["parts"])
+    parts[-1]["pairs"] = [[0, 24, 1]]
+    assert said(made, parts=parts).startswith("Rejected")
+
+
+def test_a_part_whose_bound_is_claimed_higher_is_rejected(made: Certificate) -> None:
+    parts = copy.deepcopy(made.document["parts"])
+    parts[-1]["bound"] += 1000.0
+    assert said(made, parts=parts).startswith("Rejected")
+
+
+def test_parts_cannot_be_left_out(made: Certificate) -> None:
+    assert "does not follow" in said(made, parts=[])
+
+
+def test_an_infeasible_opposite_needs_a_proof(made: Certificate) -> None:
+    """A part that says that its opposite is impossible has to show it."""
+    parts = copy.deepcopy(made.document["parts"])
+    parts[-1] = {**parts[-1], "bound": None, "settled": False}
+    assert said(made, parts=parts).startswith("Rejected")
+
+
+def test_a_tree_settles_what_is_together_only(made: Certificate) -> None:
+    parts = copy.deepcopy(made.document["parts"])
+    parts[0] = {**parts[0], "settled": True, "pairs": [[0, 13, 0]]}
+    assert said(made, parts=parts).startswith("Rejected")
+
+
+def test_an_unknown_variance_has_a_certificate_too() -> None:
+    """Its parts are chords."""
+    data = np.concatenate([TWO[:5], TWO[12:17]])
+    problem = Problem(data, 2, variance="unknown", constraints=[MustLink(0, 1), MustLink(5, 6)])
+    found = stability(certmix.solve(problem, threads=1), 1.0, threads=1)
+    assert found.level == "verified"
+    assert any("parts" in part for part in found.certificate.document["parts"])  # type: ignore[union-attr]
