@@ -188,6 +188,12 @@ def test_bad_distances_are_refused(result: certmix.Result, within: object) -> No
         stability(result, within)  # type: ignore[arg-type]
 
 
+def test_k_means_has_no_nats() -> None:
+    """How sure is a question of probabilities."""
+    with pytest.raises(InputError, match="counted in nats"):
+        stability(Problem(TWO, 2, weights="none"), 2.0)
+
+
 def test_options_of_a_single_run_are_refused(result: certmix.Result) -> None:
     with pytest.raises(InputError, match="about one run"):
         stability(result, 2.0, start=result.labels)

@@ -26,7 +26,7 @@ from certmix.solving import solve
 from certmix.status import Status, Termination
 from certmix.stopping import Stop
 
-FIRST = 10.0  # seconds of the first turn
+FIRST, PATIENT = 10.0, 60.0  # seconds of the first turn, with and without a time limit
 LONGER = 4.0  # so many times as long is the next: runs begin anew, so less would be wasteful
 LEAST = 0.05  # seconds: less is no turn
 ROUNDING = 1e-10  # relatively, how much two objectives differ that are the same
@@ -158,6 +158,11 @@ def _problem_of(result: Result, problem: Problem | None) -> Problem:
     problem = result.problem if problem is None else problem
     if problem is None:
         raise InputError("the result was loaded from a file: give the problem, too (problem=...)")
+    if problem.squares:
+        raise InputError(
+            "margins are counted in nats, which k-means does not have: give equal weights and a variance instead "
+            "(weights='uniform', variance=...)"
+        )
     if result.labels is None:
         raise InputError("there is no clustering whose margins could be found: " + result.sentence())
     if len(result.labels) != problem.n_samples or result.n_components != problem.n_components:
@@ -207,7 +212,9 @@ class Run:
         self.bound = np.full(count, -math.inf)  # of the problem with the opposite
         self.value = np.full(count, math.inf)  # of the best clustering known that has the opposite
         self.witness: list[np.ndarray | None] = [None] * count
-        self.limit = np.full(count, FIRST)  # seconds of the next turn
+        self.limit = np.full(
+            count, PATIENT if options.time_limit is None else FIRST
+        )  # seconds of the next turn
         self.over = np.zeros(count, dtype=bool)  # another turn would not do better
         self.begin = time.perf_counter()
         self.interrupted = False
