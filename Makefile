@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PYTEST_ARGS ?= -n 2
 
-.PHONY: demo test test-slow lint ruff mypy layers format soundness clean
+.PHONY: demo test test-slow lint ruff mypy layers format docs soundness clean
 
 # Compiling takes a minute or two, once on a machine; all later runs begin at once.
 demo: $(VENV)/.installed
@@ -34,12 +34,16 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# The documentation as a site in site/: open site/index.html, no server is needed. The gallery runs its examples.
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 # A hundred thousand random problems against exhaustive enumeration; over an hour on two cores (SOUNDNESS_ARGS="--count 1000").
 soundness: $(VENV)/.installed
 	$(BIN)/python tests/soundness.py $(SOUNDNESS_ARGS)
 
 clean:
-	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # An environment that is already there is added to, never thrown away.
 $(VENV)/pyvenv.cfg:
@@ -52,4 +56,8 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/pyvenv.cfg
 
 $(VENV)/.installed-dev: pyproject.toml | $(VENV)/pyvenv.cfg
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-docs: pyproject.toml | $(VENV)/pyvenv.cfg
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	@touch $@ $(VENV)/.installed
