@@ -102,3 +102,16 @@ def test_plot_draws_the_result(certmix, files):
     assert refused.code == 2
     assert "must end with" in refused.err
     assert not (files / "two").exists()
+
+
+@pytest.mark.parametrize("command", ["stability", "alternatives"])
+def test_margins_that_were_just_proved_are_on_the_page(certmix, files, command):
+    """certmix stability and alternatives write the page with their margins, the same as certmix report afterwards."""
+    words = SMALL.replace("solve", command)
+    assert certmix(f"{words} --within 1 --out one --report page.html --plot page.png").code == 0
+    text = (files / "page.html").read_text()
+    assert "<h2>Margins</h2>" in text
+    assert "6 fixed, 0 open, 0 undecided" in text
+    assert (files / "page.png").is_file()
+    certmix("report one")
+    assert (files / "one" / "report.html").read_text() == text

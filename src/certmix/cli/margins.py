@@ -20,6 +20,7 @@ from certmix.cli.output import (
     prepare_directory,
     write_files,
 )
+from certmix.cli.pictures import check_shown, write_shown
 from certmix.cli.request import Request, command, told
 from certmix.cli.running import exit_code, solved, tell, with_options
 from certmix.cli.standard_output import say
@@ -89,6 +90,7 @@ def _run(
     if options.engine in NAMES[1:]:
         options.refuse_unused(options.engine)
     checked_within(output.within)
+    check_shown(output)
     if output.out is not None:
         check_directory(output.out, overwrite=output.overwrite)
     try:
@@ -106,7 +108,7 @@ def _run(
         result = with_options(solved(asked, options, output, command(request, options)), request)
         found = None if result.labels is None else _found(asked, result, options, after)
         interruption.ignore()
-        failure = _written(result, found, asked, output.out, request)
+        failure = _written(result, found, asked, output, request)
         if found is None:
             say(dumps(nothing(result.sentence())) if output.json else result.summary() + "\n")
         else:
@@ -169,21 +171,30 @@ def _write_certificate(margins: Stability | None, request: Request, stem: Path) 
 
 
 def _written(
-    result: Result, found: Found | None, asked: Asked, directory: Path | None, request: Request
+    result: Result,
+    found: Found | None,
+    asked: Asked,
+    output: StabilityOutput | AlternativesOutput,
+    request: Request,
 ) -> OutputError | None:
     """Write the files; where that fails, the result is still to be shown before that is said."""
-    if directory is None:
-        return None
     others = found if isinstance(found, Alternatives) else None
-    margins = others.stability if others is not None else found
+    margins = found.stability if isinstance(found, Alternatives) else found
     try:
-        assert margins is None or isinstance(margins, Stability)
-        write_files(result, asked, directory, margins)
-        _write_certificate(margins, request, directory / MARGINS)
-        if others is not None:
-            write_text(directory / ALTERNATIVES, dumps(others.to_dict()))
-        else:
-            (directory / ALTERNATIVES).unlink(missing_ok=True)
+        if output.out is not None:
+            _write(result, margins, others, asked, output.out)
+            _write_certificate(margins, request, output.out / MARGINS)
+        write_shown(result, output, margins)
     except OutputError as error:
         return error
     return None
+
+
+def _write(
+    result: Result, margins: Stability | None, others: Alternatives | None, asked: Asked, directory: Path
+) -> None:
+    write_files(result, asked, directory, margins)
+    if others is not None:
+        write_text(directory / ALTERNATIVES, dumps(others.to_dict()))
+    else:
+        (directory / ALTERNATIVES).unlink(missing_ok=True)

@@ -1,24 +1,56 @@
-"""Pictures that the command line writes."""
+"""What the command line writes for people to look at: the page of a result, and pictures."""
 
 from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from certmix.errors import InputError
 
+if TYPE_CHECKING:
+    from certmix.cli.solve import Output
+    from certmix.result import Result
+
 FIGURES = (".png", ".pdf", ".svg")
+PAGES = (".html", ".htm")
+
+
+def check_shown(output: Output) -> None:
+    """Refuse, before any work, a page or picture that cannot be written."""
+    if output.report is not None:
+        check_page(output.report, "--report")
+    if output.plot is not None:
+        check_picture(output.plot)
+
+
+def write_shown(result: Result, output: Output, stability: Any = None) -> None:
+    """Write the page and the picture that were asked for."""
+    if output.report is not None:
+        from certmix.reporting import report
+
+        report(result, output.report, stability=stability)
+    if output.plot is not None:
+        from certmix.plotting import plot_overview
+
+        write_picture(plot_overview(result, stability=stability), output.plot)
+
+
+def check_page(path: Path, option: str) -> None:
+    _check(path, option, PAGES)
 
 
 def check_picture(path: Path) -> None:
-    """Refuse, before any work, a picture that cannot be written."""
-    if path.suffix.lower() not in FIGURES:
-        raise InputError(f"--plot {path}: the name must end with {', '.join(FIGURES)}")
+    _check(path, "--plot", FIGURES)
+
+
+def _check(path: Path, option: str, endings: tuple[str, ...]) -> None:
+    if path.suffix.lower() not in endings:
+        raise InputError(f"{option} {path}: the name must end with {', '.join(endings)}")
     if path.is_dir():
-        raise InputError(f"--plot {path}: it is a directory")
+        raise InputError(f"{option} {path}: it is a directory")
     if not path.parent.is_dir():
-        raise InputError(f"--plot {path}: there is no folder {str(path.parent)!r}")
+        raise InputError(f"{option} {path}: there is no folder {str(path.parent)!r}")
 
 
 def write_picture(figure: Any, path: Path) -> None:

@@ -7,9 +7,7 @@ from typing import Annotated
 
 import typer
 
-from certmix.cli.pictures import check_picture, write_picture
-
-PAGES = (".html", ".htm")
+from certmix.cli.pictures import check_page, check_picture, write_picture
 
 
 def report_command(
@@ -44,15 +42,3 @@ def report_command(
 
         write_picture(plot_overview(result, stability=stability), plot)
         say(f"{plot}\n")
-
-
-def check_page(path: Path, option: str) -> None:
-    """Refuse, before any work, a page that cannot be written."""
-    from certmix.errors import InputError
-
-    if path.suffix.lower() not in PAGES:
-        raise InputError(f"{option} {path}: the name must end with {' or '.join(PAGES)}")
-    if path.is_dir():
-        raise InputError(f"{option} {path}: it is a directory")
-    if not path.parent.is_dir():
-        raise InputError(f"{option} {path}: there is no folder {str(path.parent)!r}")

@@ -12,8 +12,7 @@ from certmix import interruption
 from certmix.ahead import Helpers
 from certmix.cli.building import Asked, build
 from certmix.cli.output import check_directory, document, nothing, prepare_directory, write_files
-from certmix.cli.pictures import check_picture, write_picture
-from certmix.cli.report import check_page
+from certmix.cli.pictures import check_shown, write_shown
 from certmix.cli.request import Request, command, told
 from certmix.cli.standard_output import say
 from certmix.engines import NAMES
@@ -36,10 +35,7 @@ def run_request(request: Request, options: Options, output: Output) -> int:
     if options.engine in NAMES[1:]:
         options.refuse_unused(options.engine)  # told before the data are read
     output = _resuming(output, options.resume)
-    if output.report is not None:
-        check_page(output.report, "--report")
-    if output.plot is not None:
-        check_picture(output.plot)
+    check_shown(output)
     if output.out is not None:
         check_directory(output.out, overwrite=output.overwrite)
     try:
@@ -83,14 +79,7 @@ def _write(result: Result, asked: Asked, output: Output) -> OutputError | None:
             write_files(result, asked, output.out)
             if result.data is not None and result.data.nbytes > MOST_DATA and not output.quiet:
                 print("note: result.npz leaves out the samples, more than 50 MB", file=sys.stderr)
-        if output.report is not None:
-            from certmix.reporting import report
-
-            report(result, output.report)
-        if output.plot is not None:
-            from certmix.plotting import plot_overview
-
-            write_picture(plot_overview(result), output.plot)
+        write_shown(result, output)
     except OutputError as error:
         return error
     return None

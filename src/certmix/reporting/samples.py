@@ -68,7 +68,7 @@ class Shown:
         most = int(np.clip(np.count_nonzero(self.uncertain), LEAST_ROWS, MOST_ROWS))
         order = np.argsort(-self.doubt, kind="stable")
         if self.margins is not None:
-            order = np.lexsort((self.margins.lower, -np.floor(self.doubt)))
+            order = np.lexsort((self.margins.known_upper, -np.floor(self.doubt)))
         return np.asarray(order[:most])
 
     @cached_property
@@ -84,8 +84,9 @@ class Shown:
 
     def other(self, i: int) -> str:
         """The component that a sample would go to; empty where there is none."""
-        if self.margins is not None and self.margins.goes_to[i]:
-            return self.margins.goes_to[i]
+        own = self.result.component_names[int(np.asarray(self.result.labels)[i])]
+        if self.margins is not None and self.margins.goes_to[i] not in ("", own):
+            return self.margins.goes_to[i]  # where it stays, its representative goes
         k = -1 if self.result.runner_up is None else int(self.result.runner_up[i])
         return self.result.component_names[k] if k >= 0 else ""
 

@@ -105,9 +105,16 @@ def components(shown: Shown) -> Markup:
         if shown.silhouettes is not None:
             row.append(f"{shown.silhouettes[own].mean():.3f}" if own.any() else "")
         if shown.margins is not None:
-            row.append(f"{shown.margins.lower[own].min():.3g}" if own.any() else "")
+            row.append(_least(shown, own))
         rows.append(row)
     return section("Components", table(head, rows), anchor="components")
+
+
+def _least(shown: Shown, own: np.ndarray) -> str:
+    """The smallest margin in a component."""
+    assert shown.margins is not None
+    rows = np.flatnonzero(own)
+    return shown.margin(int(rows[shown.margins.known_upper[rows].argmin()])) if len(rows) else ""
 
 
 def means(shown: Shown) -> Markup:
@@ -232,7 +239,10 @@ def uncertain(shown: Shown) -> Markup:
             (f"{result.posterior[i]:.4f}", float(result.posterior[i])),
         ]
         if margins is not None:
-            cells += [(shown.margin(i), float(margins.lower[i])), (margins.states[i], margins.states[i])]
+            cells += [
+                (shown.margin(i), float(margins.known_upper[i])),
+                (margins.states[i], margins.states[i]),
+            ]
         if shown.silhouettes is not None:
             cells.append((f"{shown.silhouettes[i]:.3f}", float(shown.silhouettes[i])))
         rows.append((i, cells))
