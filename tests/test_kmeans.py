@@ -109,3 +109,26 @@ def test_errors_are_said_before_any_work(blobs):
         CertifiedKMeans().predict(blobs)
     with pytest.raises(InputError, match="n_clusters is 12 but there are only 11 samples"):
         CertifiedKMeans(12).fit(blobs)
+
+
+def test_weights_are_copies(blobs):
+    """A sample of weight w is w samples, one of weight 0 is none; sizes count weights."""
+    weight = np.array([1, 2, 0, 1, 3, 1, 1, 2, 1, 0, 1])
+    model = CertifiedKMeans(2, max_size=8)
+    model.fit(blobs, sample_weight=weight, constraints=[MustLink(0, 10), CannotLink(1, 3)])
+    rows = np.repeat(np.arange(11), weight)
+    z = model.labels_
+    assert z.shape == (11,)
+    assert np.bincount(z, weight).max() <= 8
+    assert z[0] == z[10]
+    assert z[1] != z[3]
+    np.testing.assert_array_equal(z[[2, 9]], model.predict(blobs[[2, 9]]))
+    value = sum(((blobs[rows][z[rows] == k] - model.cluster_centers_[k]) ** 2).sum() for k in (0, 1))
+    assert model.inertia_ == pytest.approx(value)
+    assert model.score(blobs, sample_weight=weight) >= -model.inertia_ * (1 + 1e-12)
+    with pytest.raises(InputError, match=r"sample 1 has weight 0\.5"):
+        model.fit(blobs, sample_weight=np.where(np.arange(11) == 1, 0.5, 1.0))
+    with pytest.raises(InputError, match="there is no sample 2"):
+        model.fit(blobs, sample_weight=weight, constraints=[MustLink(2, 3)])
+    unlimited = [CertifiedKMeans(2).fit(*given) for given in ((blobs, None, weight), (blobs[rows],))]
+    assert unlimited[0].inertia_ == pytest.approx(unlimited[1].inertia_, rel=1e-12)

@@ -27,7 +27,8 @@ from certmix.paper.bnb.branching import branching_rule
 from certmix.paper.bnb.relaxation import RelaxationBound
 from certmix.presolve.first_bound import first_bound
 from certmix.presolve.instance import Instance, reduce
-from certmix.problem import Problem, is_feasible
+from certmix.problem import CannotLink, Implication, Label, MustLink, Problem, is_feasible
+from certmix.problem.constraints import Counting
 from certmix.result import Result
 from certmix.search import spread
 from certmix.search.bounds import pricer
@@ -465,6 +466,66 @@ def _solved_and_checked(problem: Problem, _: Problem, name: str, *, options: Opt
     return result
 
 
+def _weighted(draw: Draw) -> Claim:
+    """Samples with weights, by any engine, against enumeration of the problem with copies and links between them."""
+    rng, p = draw.rng, draw.problem
+    weight = rng.choice([1, 1, 2, 3], size=p.n_samples)
+    kind = {"weights": "none", "prior": None, "weight_bounds": None, "estimators": p.estimators - {"weights"}}
+    try:
+        problem = p.replace(sample_weight=weight, **(kind if draw.chance(0.3) else {}))
+    except InfeasibleError:  # fixed weights that are no shares of so many samples
+        return Claim(
+            "weighted", math.inf, -math.inf, None, Status.UNKNOWN, Termination.TIME, (), draw.options(), 0.0
+        )
+    truth = find_truth(with_copies(problem, weight))
+    able = [n for n in (*CERTIFIED, "parts", "hard-em") if _taken_by(n)(problem, truth)]
+    name, options = str(rng.choice([*able, "auto"])), draw.options(node_limit=draw.few_nodes(0.2))
+    given = {"part_size": int(rng.integers(1, 7))} if name == "parts" else {}
+    options = replace(options, target=None, certificate=True if draw.chance(0.5) else None, **given)
+    claim = by_engine(problem, name, options, partial(_checked_copies, problem, weight))
+    seen = replace(options, absolute_gap=problem.quantity.objective(options.absolute_gap))
+    return replace(claim, way="weighted", options=seen, about=(problem, truth))
+
+
+def with_copies(problem: Problem, weight: np.ndarray) -> Problem:
+    """The same without weights: every sample as often as it counts, its copies linked, counts of all copies."""
+    rows, first = np.repeat(np.arange(len(weight)), weight), np.cumsum(weight) - weight
+
+    def position(ref: Any) -> int:
+        return int(first[problem.samples.original.position(ref)])
+
+    rules: list[Any] = [MustLink(*np.flatnonzero(rows == i).tolist()) for i in np.flatnonzero(weight > 1)]
+    for item in problem.given_constraints:
+        match item:
+            case MustLink() | CannotLink():
+                rules.append(type(item)(*map(position, item.samples)))
+            case Counting():
+                members = {problem.samples.original.position(ref) for ref in item.samples}
+                rules.append(replace(item, samples=tuple(i for i, row in enumerate(rows) if row in members)))
+            case Implication():
+                rules.append(replace(item, sample=position(item.sample), then=position(item.then)))
+            case Label():
+                rules.append(replace(item, sample=position(item.sample)))
+            case _:
+                rules.append(item)
+    return problem.replace(
+        data=problem.samples.original.values[rows], sample_weight=None, constraints=rules, names=None
+    )
+
+
+def _checked_copies(problem: Problem, weight: np.ndarray, *given: Any, **options: Any) -> Result:
+    """The result with labels of copies; its certificate, if any, is about these."""
+    result = solve(problem, *given[1:], **options)
+    if result.labels is not None:
+        result = replace(result, labels=np.repeat(result.labels, weight), sample_weight=None)
+    if result.certificate is not None:
+        verdict = check(result.certificate.document, result.certificate.arrays, problem.data)
+        assert verdict.verified, f"its own certificate is rejected: {verdict.sentence}"
+        if result.labels is not None:
+            result = replace(result, lower_bound=max(result.lower_bound, verdict.bound))
+    return result
+
+
 def _few_clusterings(problem: Problem, truth: Truth) -> bool:
     most = MOST_CLUSTERINGS if not problem.prior.on_means else MOST_CLUSTERINGS // 10
     return problem.n_components**problem.n_samples <= most
@@ -512,6 +573,7 @@ WAYS = (
     _engine("parts", 0.2),
     Way("unknown variance", 0.3, _unknown_variance, _few_clusterings),
     Way("k-means", 0.2, _kmeans, _always),
+    Way("weighted", 0.2, _weighted, lambda problem, _: problem.n_samples <= 9),
 )
 NAMES = tuple(way.name for way in WAYS)
 

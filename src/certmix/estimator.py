@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from certmix.errors import CertmixError, InfeasibleError, InputError
-from certmix.fitting import CertifiedClustering, require_clustering, sample_names, seed_of
+from certmix.fitting import CertifiedClustering, require_clustering, sample_names, seed_of, with_left_out
 from certmix.mixture import log_joint, probabilities
 from certmix.problem import Problem
 from certmix.problem.measurements import refuse_kinds
@@ -166,7 +166,9 @@ class CertifiedGaussianMixture(CertifiedClustering):
         self.verbose = verbose
 
     # -- fitting ---------------------------------------------------------------------------------------------
-    def fit(self, X: Any, y: Any = None, *, constraints: Any = None) -> CertifiedGaussianMixture:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None
+    ) -> CertifiedGaussianMixture:
         """Cluster the samples.
 
         Parameters
@@ -174,6 +176,9 @@ class CertifiedGaussianMixture(CertifiedClustering):
         X : array-like or DataFrame of shape (n_samples, n_features)
             The index of a DataFrame names the samples.
         y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            How many samples each stands for: whole numbers, which sizes count too. One of weight 0 is left out, and has
+            the label of its most probable component.
         constraints : iterable of constraints, optional
             Side constraints (:class:`certmix.MustLink` and so on), by sample name or position.
 
@@ -189,6 +194,8 @@ class CertifiedGaussianMixture(CertifiedClustering):
         refuse_kinds(X)
         names = sample_names(X, constraints)
         data = validate_data(self, X, dtype=np.float64)
+        every = data
+        data, names, weight, kept = self._counted(data, names, sample_weight)
         constraints = () if constraints is None else list(constraints)
 
         def make(count: Any) -> Problem:
@@ -205,6 +212,7 @@ class CertifiedGaussianMixture(CertifiedClustering):
                 weight_bounds=self.weight_bounds,
                 constraints=constraints,
                 names=names,
+                sample_weight=weight,
             )
 
         if isinstance(self.n_components, str) and self.n_components == "auto":
@@ -214,6 +222,7 @@ class CertifiedGaussianMixture(CertifiedClustering):
             problem = make(self.n_components)
             result = solve(problem, options=self._options(), verbose=self.verbose)
         self._keep(problem, result)
+        self._label_left_out(every, kept)
         return self
 
     def _best(self, make: Any, n: int) -> tuple[Path, Result]:
@@ -259,9 +268,17 @@ class CertifiedGaussianMixture(CertifiedClustering):
         self.lower_bound_ = result.lower_bound
         self.gap_ = result.gap_relative
 
-    def fit_predict(self, X: Any, y: Any = None, *, constraints: Any = None) -> np.ndarray:
+    def _label_left_out(self, data: np.ndarray, kept: np.ndarray | None) -> None:
+        """Samples of weight zero have the label of their most probable component."""
+        if kept is not None:
+            joint = log_joint(data, self.means_, self.weights_, self.precisions_)
+            self.labels_ = with_left_out(self.labels_, kept, joint.argmax(axis=1))
+
+    def fit_predict(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None
+    ) -> np.ndarray:
         """Cluster the samples and return ``labels_``."""
-        return np.array(self.fit(X, y, constraints=constraints).labels_)
+        return np.array(self.fit(X, y, sample_weight, constraints=constraints).labels_)
 
     # -- new samples -----------------------------------------------------------------------------------------
     def predict(self, X: Any) -> np.ndarray:

@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight
 
-from certmix.errors import CertmixError, InfeasibleError
+from certmix.errors import CertmixError, InfeasibleError, InputError
 from certmix.options import Options, checked_engine_options, options_of
 from certmix.result import Result
 from certmix.status import Status, Termination
@@ -36,6 +37,31 @@ class CertifiedClustering(ClusterMixin, BaseEstimator):
         import pandas as pd
 
         return pd.DataFrame(data, columns=columns, index=names)
+
+    def _counted(
+        self, data: np.ndarray, names: list[Any] | None, sample_weight: Any
+    ) -> tuple[np.ndarray, list[Any] | None, np.ndarray | None, np.ndarray | None]:
+        """The samples that count, their names and weights; and which of all they are, where some do not count.
+
+        A weight of zero leaves a sample out, as scikit-learn has it.
+        """
+        if sample_weight is None:
+            return data, names, None, None
+        weight = _check_sample_weight(sample_weight, data, dtype=np.float64)
+        kept = weight != 0.0
+        if kept.all():
+            return data, names, weight, None
+        if not kept.any():
+            raise InputError("all sample weights are zero")
+        known = list(range(len(data))) if names is None else names
+        return data[kept], [known[i] for i in np.flatnonzero(kept)], weight[kept], kept
+
+
+def with_left_out(labels: np.ndarray, kept: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """The labels of all samples: those that were left out have the other ones."""
+    found = np.array(others)
+    found[kept] = labels
+    return found
 
 
 def require_clustering(result: Result) -> None:

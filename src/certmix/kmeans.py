@@ -9,7 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from certmix.errors import InputError
-from certmix.fitting import CertifiedClustering, require_clustering, sample_names
+from certmix.fitting import CertifiedClustering, require_clustering, sample_names, with_left_out
 from certmix.problem import MaximumSize, MinimumSize, Problem
 from certmix.problem.measurements import refuse_kinds
 from certmix.result import Result
@@ -114,7 +114,9 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
         self.verify = verify
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, *, constraints: Any = None) -> CertifiedKMeans:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None
+    ) -> CertifiedKMeans:
         """Cluster the samples.
 
         Parameters
@@ -122,6 +124,9 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
         X : array-like or DataFrame of shape (n_samples, n_features)
             The index of a DataFrame names the samples.
         y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            How many samples each stands for: whole numbers, which sizes count too. One of weight 0 is left out, and has
+            the label of its nearest centre.
         constraints : iterable of constraints, optional
             Side constraints (:class:`certmix.MustLink` and so on), by sample name or position.
 
@@ -137,16 +142,24 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
         refuse_kinds(X)
         names = sample_names(X, constraints)
         data = validate_data(self, X, dtype=np.float64)
+        every = data
+        data, names, weight, kept = self._counted(data, names, sample_weight)
         rules = [] if constraints is None else list(constraints)
         rules += [] if self.min_size is None else [MinimumSize(self.min_size, source="min_size")]
         rules += [] if self.max_size is None else [MaximumSize(self.max_size, source="max_size")]
         try:
             problem = Problem(
-                self._named(data, names), self.n_clusters, weights="none", constraints=rules, names=names
+                self._named(data, names),
+                self.n_clusters,
+                weights="none",
+                constraints=rules,
+                names=names,
+                sample_weight=weight,
             )
         except InputError as error:
             raise InputError(str(error).replace("n_components", "n_clusters")) from None
         self._keep(solve(problem, options=self._options(), verbose=self.verbose))
+        self._label_left_out(every, kept)
         return self
 
     def _keep(self, result: Result) -> None:
@@ -158,13 +171,22 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
         self.inertia_lower_bound_ = result.sse_lower_bound
         self.gap_ = result.gap_relative
 
-    def fit_predict(self, X: Any, y: Any = None, *, constraints: Any = None) -> np.ndarray:
-        """Cluster the samples and return ``labels_``."""
-        return np.array(self.fit(X, y, constraints=constraints).labels_)
+    def _label_left_out(self, data: np.ndarray, kept: np.ndarray | None) -> None:
+        """Samples of weight zero have the label of their nearest centre."""
+        if kept is not None:
+            self.labels_ = with_left_out(self.labels_, kept, self._away(data).argmin(axis=1))
 
-    def fit_transform(self, X: Any, y: Any = None, *, constraints: Any = None) -> np.ndarray:
+    def fit_predict(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None
+    ) -> np.ndarray:
+        """Cluster the samples and return ``labels_``."""
+        return np.array(self.fit(X, y, sample_weight, constraints=constraints).labels_)
+
+    def fit_transform(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None
+    ) -> np.ndarray:
         """Cluster the samples and return their distances to the centres."""
-        return self.fit(X, y, constraints=constraints).transform(X)
+        return self.fit(X, y, sample_weight, constraints=constraints).transform(X)
 
     # -- new samples -----------------------------------------------------------------------------------------
     def predict(self, X: Any) -> np.ndarray:
@@ -179,9 +201,10 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
         """Distance of every sample to every centre, (n_samples, n_clusters)."""
         return self._distances(X)
 
-    def score(self, X: Any, y: Any = None) -> float:
-        """Minus the sum of squared distances of the samples to their nearest centres."""
-        return -float((self._distances(X).min(axis=1) ** 2).sum())
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus the sum of squared distances of the samples to their nearest centres, each times its weight."""
+        squares = self._distances(X).min(axis=1) ** 2
+        return -float(np.sum(squares if sample_weight is None else squares * np.asarray(sample_weight)))
 
     @property
     def _n_features_out(self) -> int:
@@ -189,7 +212,9 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
 
     def _distances(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "cluster_centers_")
-        data = validate_data(self, X, dtype=np.float64, reset=False)
+        return self._away(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def _away(self, data: np.ndarray) -> np.ndarray:
         away = np.empty((len(data), len(self.cluster_centers_)))
         for k, centre in enumerate(self.cluster_centers_):
             away[:, k] = np.linalg.norm(data - centre, axis=1)

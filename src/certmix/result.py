@@ -16,12 +16,13 @@ from certmix.ledger import Ledger, TracePoint
 from certmix.mixture import log_joint, probabilities
 from certmix.presolve.groups import group_samples
 from certmix.problem import Point, Problem, interchangeable, satisfaction_table
+from certmix.problem.copies import CopiedSamples
 from certmix.problem.measurements import measurements
 from certmix.problem.quantity import NATS, Quantity
 from certmix.problem.satisfaction import Satisfaction
 from certmix.problem.scale import optimal_variances
 from certmix.problem.wording import model_in_words
-from certmix.saving import as_dict, read, save
+from certmix.saving import as_dict, copied, read, save
 from certmix.status import Status, Termination, Tolerances, decide
 from certmix.summary import summary
 from certmix.versions import versions
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from certmix.io.certificates import Certificate
     from certmix.io.transform import Transform
     from certmix.verify.check import Verdict
+
+
+_ARRAYS = ("labels", "means", "weights", "posterior", "runner_up", "fixed", "envelope", "sample_weight")
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +95,8 @@ class Result:
         The command that repeats the run, where there was one; files without their folders.
     quantity : Quantity
         What the objective is called and counted in, and how it is shown: nats, or the sum of squares of k-means.
+    sample_weight : ndarray of shape (n,), or None
+        How many samples each stands for, where they have weights. Its certificate is about the copies.
     resumes : int
         How often the run was taken up again after it had been cut short; ``seconds`` and ``nodes`` are those of all.
     problem : Problem, or None
@@ -135,9 +141,10 @@ class Result:
     command: str = ""
     problem: Problem | None = None
     quantity: Quantity = NATS
+    sample_weight: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        for name in ("labels", "means", "weights", "posterior", "runner_up", "fixed", "envelope"):
+        for name in _ARRAYS:
             array = getattr(self, name)
             if array is not None:
                 array = np.array(array)
@@ -178,8 +185,15 @@ class Result:
 
     @property
     def sizes(self) -> np.ndarray | None:
-        """How many samples each component holds."""
-        return None if self.labels is None else np.bincount(self.labels, minlength=self.n_components)
+        """How many samples each component holds, by their weights."""
+        if self.labels is None:
+            return None
+        return np.bincount(self.labels, self.sample_weight, self.n_components).astype(np.int64)
+
+    @property
+    def n_copies(self) -> int:
+        """How many samples there are, by their weights."""
+        return len(self.names) if self.sample_weight is None else int(self.sample_weight.sum())
 
     def sentence(self) -> str:
         """What is proved, in one sentence."""
@@ -224,7 +238,8 @@ class Result:
         bound = min(verdict.bound, self.objective)
         slack = 1e-9 * max(1.0, abs(self.lower_bound))
         enough = self.tolerances.closed(self.objective, bound) or bound >= self.lower_bound - slack
-        same = np.array_equal(self.certificate.arrays["incumbent/labels"], np.asarray(self.labels))
+        own = np.asarray(copied(self.labels, self.sample_weight))
+        same = np.array_equal(self.certificate.arrays["incumbent/labels"], own)
         status = decide(self.objective, bound, self.tolerances)
         # Where the verified bound settles what the search had left open, so much the better.
         if not (same and enough and status in (self.status, Status.OPTIMAL)):
@@ -380,6 +395,27 @@ def build_result(
         else np.array([(0.5 * t, x) for t, x in ledger.envelope.points]),
         model=model_in_words(problem),
         versions=versions(),
+    )
+
+
+def condensed(result: Result, problem: Problem) -> Result:
+    """One entry for every sample, where samples with weights are copies."""
+    samples = problem.samples
+    if not isinstance(samples, CopiedSamples):
+        return result
+
+    def first(array: np.ndarray | None) -> np.ndarray | None:
+        return None if array is None else array[samples.first]
+
+    return replace(
+        result,
+        labels=first(result.labels),
+        posterior=first(result.posterior),
+        runner_up=first(result.runner_up),
+        fixed=first(result.fixed),
+        data=first(result.data),
+        names=samples.original.names,
+        sample_weight=samples.weight,
     )
 
 

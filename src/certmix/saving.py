@@ -31,7 +31,18 @@ if TYPE_CHECKING:
 FORMAT = "certmix-result"
 VERSION = 1
 # Arrays of the NPZ file; those of one number per sample that JSON readers rarely want are only there.
-_ARRAYS = ("labels", "means", "weights", "posterior", "runner_up", "fixed", "data", "precision", "envelope")
+_ARRAYS = (
+    "labels",
+    "means",
+    "weights",
+    "posterior",
+    "runner_up",
+    "fixed",
+    "data",
+    "precision",
+    "envelope",
+    "sample_weight",
+)
 _ONLY_NPZ = ("posterior", "runner_up", "fixed")
 MOST_DATA = 50 * 2**20  # bytes of samples that are kept with a result
 MOST_BYTES = 2**30  # what the arrays of a result may take in memory
@@ -83,6 +94,7 @@ def as_dict(result: Result) -> dict[str, Any]:
         "posterior": _plain(result.posterior),
         "runner_up": _plain(result.runner_up),
         "fixed": _plain(result.fixed),
+        "sample_weight": _plain(result.sample_weight),
         "names": list(result.names),
         "component_names": list(result.component_names),
         "feature_names": list(result.feature_names),
@@ -154,7 +166,7 @@ def read(path: str | Path) -> dict[str, Any]:
         what = f"the entry {error} is missing" if isinstance(error, KeyError) else str(error)
         raise InputError(f"{source} is damaged: {what}") from None
     if source.name == RESULT:
-        fields["certificate"] = _certificate(source, fields["labels"])
+        fields["certificate"] = _certificate(source, copied(fields["labels"], fields["sample_weight"]))
     return fields
 
 
@@ -186,6 +198,11 @@ def _certificate(source: Path, labels: np.ndarray | None) -> Certificate | None:
     except (InputError, KeyError, TypeError, ValueError):
         return None  # the result is whole; ``certmix verify`` says what is wrong with the certificate
     return found if same else None
+
+
+def copied(labels: np.ndarray | None, sample_weight: np.ndarray | None) -> np.ndarray | None:
+    """The labels of all copies of weighted samples, which a certificate is about."""
+    return labels if labels is None or sample_weight is None else np.repeat(labels, sample_weight)
 
 
 def _fields(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -258,6 +275,7 @@ def _fields(document: Mapping[str, Any]) -> dict[str, Any]:
         "message": str(document["message"]),
         "source": str(document["source"]),
         "fixed": _truths(document.get("fixed"), n),
+        "sample_weight": _weight(document.get("sample_weight"), n),
         "data": _array(document.get("data"), "data", (n, d), np.float64),
         "precision": _precision(document.get("precision"), K, d),
         "transform": _transform(document.get("preprocessing")),
@@ -292,6 +310,13 @@ def _interval(value: Any) -> tuple[float, float] | None:
         return None
     low, high = value
     return _number(low, 0.0), _number(high, math.inf)
+
+
+def _weight(value: Any, n: int) -> np.ndarray | None:
+    found = _array(value, "sample_weight", (n,), np.int64)
+    if found is not None and found.min(initial=1) < 1:
+        raise InputError("a sample weight is not positive")
+    return found
 
 
 def _truths(value: Any, n: int) -> np.ndarray | None:

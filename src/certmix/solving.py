@@ -25,7 +25,7 @@ from certmix.options import Options, changed, described
 from certmix.presolve.feasibility import check_feasible
 from certmix.problem import Problem, is_feasible, satisfaction_table
 from certmix.proving import for_search, proved
-from certmix.result import Result, build_result
+from certmix.result import Result, build_result, condensed
 from certmix.resuming import Unfinished, identity
 from certmix.status import Termination
 from certmix.stopping import Abandoned, Stop, attend
@@ -157,7 +157,7 @@ def _run(
             certificate_level=outcome.certificate_level,
             message=message,
         )
-        result = proved(problem, result, ledger, options)
+        result = condensed(proved(problem, result, ledger, options), problem)
         ledger.record = None
     ledger.seal()
     for observer in ledger.observers:
@@ -216,16 +216,17 @@ def _start_labels(problem: Problem, start: Any) -> np.ndarray:
     if isinstance(start, (str, os.PathLike)):
         from certmix.io.start import read_start
 
-        return read_start(Path(start), problem)
+        return problem.samples.expand(read_start(Path(start), problem))
     if not isinstance(start, Result):
-        return np.asarray(start)
+        return problem.samples.expand(np.asarray(start))
     if start.labels is None:
         raise InputError("the result given as start has no clustering: " + start.sentence())
     label_of = dict(zip(start.names, start.labels.tolist(), strict=True))
-    missing = [name for name in problem.names if name not in label_of]
+    names = problem.samples.original.names
+    missing = [name for name in names if name not in label_of]
     if missing:
         raise InputError(f"the result given as start has no sample {missing[0]!r}")
-    return np.array([label_of[name] for name in problem.names])
+    return problem.samples.expand(np.array([label_of[name] for name in names]))
 
 
 def _violated(problem: Problem, labels: np.ndarray) -> str:

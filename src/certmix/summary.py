@@ -55,7 +55,7 @@ def _rule(sign: str) -> str:
 def _header(result: Result) -> str:
     left = [
         ("Method:", result.engine),
-        ("Samples:", str(len(result.names))),
+        ("Samples:", _sample_count(result)),
         ("Features:", str(len(result.feature_names))),
         ("Clusters:" if result.quantity.squares else "Components:", str(result.n_components)),
         ("Status:", str(result.status)),
@@ -83,6 +83,11 @@ def _header(result: Result) -> str:
 def _entry(name: str, value: str, width: int) -> str:
     room = width - len(name) - 1
     return f"{name} {value if len(value) <= room else value[: room - 1] + '…':>{room}}"
+
+
+def _sample_count(result: Result) -> str:
+    weight = "" if result.sample_weight is None else f" (for {result.n_copies})"
+    return f"{len(result.names)}{weight}"
 
 
 def _constraint_count(result: Result) -> str:

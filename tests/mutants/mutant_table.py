@@ -34,6 +34,7 @@ ROTATION = ("tests/presolve/test_rotation.py",)
 TABLES = ("tests/presolve/test_tables.py",)
 QUANTITY = ("tests/problem/test_quantity.py",)
 KMEANS = ("k-means",)
+WEIGHTED = ("weighted",)
 
 
 @dataclass(frozen=True)
@@ -1208,5 +1209,39 @@ MUTANTS = (
         "variance = None if own else kmeans_variance(self.data)",
         "variance, covariance = kmeans_variance(self.data), None",
         KMEANS,
+    ),
+    # -- weights of samples ------------------------------------------------------------------------------------
+    Mutant(
+        "weights: one copy in a count",
+        "A constraint on how many of a set are in a component counts a sample once, whatever its weight.",
+        "problem/rules.py",
+        'rows = samples.copies(_distinct(item.samples, samples, "stands twice in the set"))',
+        'rows = _distinct(item.samples, samples, "stands twice in the set")',
+        WEIGHTED,
+        fast=True,
+    ),
+    Mutant(
+        "weights: copies may part",
+        "The copies of a sample need not be together.",
+        "problem/rules.py",
+        "together += [Link(i, i + copy, origin) for copy in range(1, item.count)]",
+        "together += [Link(i, i + copy, origin) for copy in range(1, item.count - 1)]",
+        WEIGHTED,
+    ),
+    Mutant(
+        "weights: another sample's position",
+        "A constraint on a sample is about the copy with the number of the sample.",
+        "problem/copies.py",
+        "return int(self.first[self._original.position(ref)])",
+        "return int(self._original.position(ref))",
+        WEIGHTED,
+    ),
+    Mutant(
+        "weights: forgotten",
+        "A problem that is made of another one has no weights.",
+        "problem/problem.py",
+        '"sample_weight": self.sample_weight,',
+        '"sample_weight": None,',
+        ("tests/problem/test_copies.py",),
     ),
 )

@@ -106,6 +106,8 @@ class Prepared:
         )
         prior = parsing.priors(request.prior or (), data.frame.to_numpy())
         self.arguments = {**covariance, "weights": weights, "prior": prior, "constraints": self.constraints}
+        if request.weight_column is not None:
+            self.arguments["sample_weight"] = data.column(request.weight_column, "--weight-column")
         free = self.covariance_given or request.standardize or request.pca
         self.warnings = (*data.warnings, *(() if free else _dominating(data)))
 
@@ -237,7 +239,8 @@ def _file(request: Request) -> _Data:
             f"there is no file {request.data!r} and no built-in data set of that name"
             f"{did_you_mean(request.data, BUILT_IN)}"
         )
-    leave_out = list(dict.fromkeys(c for c in (request.label_column, request.class_column) if c is not None))
+    apart = (request.label_column, request.class_column, request.weight_column)
+    leave_out = list(dict.fromkeys(c for c in apart if c is not None))
     table = read_table(
         request.data,
         columns=parsing.names(request.columns, "--columns"),

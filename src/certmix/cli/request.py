@@ -68,6 +68,10 @@ class Request:
         bool,
         Option("Features are in rows, samples in columns; the first row and column name them.", panel=DATA),
     ] = False
+    weight_column: Annotated[
+        str | None,
+        Option("Column of whole numbers: how many samples each row stands for.", metavar="COL", panel=DATA),
+    ] = None
     missing: Annotated[
         str | None,
         Option(

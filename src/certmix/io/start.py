@@ -14,6 +14,7 @@ import numpy as np
 
 from certmix.errors import InputError
 from certmix.problem import Problem
+from certmix.problem.samples import Samples
 
 SAMPLE = ("sample", "name", "id")
 COMPONENT = ("component", "label", "cluster")
@@ -34,21 +35,20 @@ def read_start(path: str | Path, problem: Problem) -> np.ndarray:
     for line, row in zip(lines[1:], rows[1:], strict=True):
         if len(row) != len(header):
             raise InputError(f"{path.name}, line {line}: {len(row)} cells, but the header has {len(header)}")
-    labels = np.full(problem.n_samples, -1, dtype=np.int64)
+    samples = problem.samples.original
+    labels = np.full(samples.n_samples, -1, dtype=np.int64)
     components = _components(path, lines[1:], rows[1:], columns, problem)
     for order, (line, row) in enumerate(zip(lines[1:], rows[1:], strict=True)):
-        position = order if sample is None else _position(path, line, row[sample], problem)
-        if position >= problem.n_samples:
+        position = order if sample is None else _position(path, line, row[sample], samples)
+        if position >= samples.n_samples:
             raise InputError(
-                f"{path.name}, line {line}: more rows than the {problem.n_samples} samples; "
+                f"{path.name}, line {line}: more rows than the {samples.n_samples} samples; "
                 f"a column called sample would say which is which"
             )
         if labels[position] >= 0:
-            raise InputError(
-                f"{path.name}, line {line}: {problem.samples.sample(position)} stands there twice"
-            )
+            raise InputError(f"{path.name}, line {line}: {samples.sample(position)} stands there twice")
         labels[position] = components[order]
-    missing = [problem.samples.sample(i) for i in np.flatnonzero(labels < 0).tolist()]
+    missing = [samples.sample(i) for i in np.flatnonzero(labels < 0).tolist()]
     if missing:
         more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
         raise InputError(f"{path.name} has no label for {', '.join(missing[:_MOST_NAMED])}{more}")
@@ -69,9 +69,9 @@ def _rows(path: Path) -> tuple[list[int], list[list[str]]]:
     return [number for number, _ in found], [row for _, row in found]
 
 
-def _position(path: Path, line: int, name: str, problem: Problem) -> int:
+def _position(path: Path, line: int, name: str, samples: Samples) -> int:
     try:
-        return problem.samples.position(name)
+        return samples.position(name)
     except InputError as error:
         raise InputError(f"{path.name}, line {line}: {error}") from None
 

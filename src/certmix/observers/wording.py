@@ -37,9 +37,10 @@ def banner(problem: Problem, engine: str) -> list[str]:
     """Name and version, size of the problem, what it asks for."""
     lines = [
         f"certmix {__version__}, engine {engine}",
-        f"{_count(problem.n_samples, 'sample')} x {_count(problem.n_features, 'feature')}, "
+        f"{_count(problem.samples.original.n_samples, 'sample')}{_copies(problem)} x "
+        f"{_count(problem.n_features, 'feature')}, "
         f"{_count(problem.n_components, 'cluster' if problem.squares else 'component')}, "
-        f"{_count(len(problem.constraints), 'side constraint')}",
+        f"{_count(len(problem.given_constraints), 'side constraint')}",
     ]
     unsaid = {Feature.ALLOW_EMPTY} | ({Feature.FIXED_WEIGHTS} if problem.squares else set())
     asked = sorted(map(str, features(problem) - unsaid))
@@ -88,3 +89,7 @@ def value(number: float, digits: int = 10) -> str:
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _copies(problem: Problem) -> str:
+    return "" if problem.sample_weight is None else f" (which stand for {problem.n_samples})"

@@ -36,7 +36,7 @@ def plot_envelope(result: Source, axes: Any = None) -> Any:
     if result.envelope is None or result.variance is None or len(result.envelope) < 2:
         raise InputError("there is no envelope to plot: it takes a proof with an unknown variance")
     axes = axes_or_new(axes)
-    half = 0.5 * len(result.names) * len(result.feature_names)
+    half = 0.5 * result.n_copies * len(result.feature_names)
     scales, bounds = 2.0 * result.envelope[:, 0], result.envelope[:, 1]
     inside = scales > 0.0
     least, most = min(scales[inside].min(), 1.0 / result.variance), max(scales.max(), 1.0 / result.variance)

@@ -118,7 +118,9 @@ def _tied_groups(problem: Problem, tied: Sequence[c.Constraint]) -> np.ndarray:
 
 
 def _ties(item: c.Constraint) -> bool:
-    return isinstance(item, c.MustLink) or (isinstance(item, c.Implication) and item.component is None)
+    return isinstance(item, (c.MustLink, c.Copies)) or (
+        isinstance(item, c.Implication) and item.component is None
+    )
 
 
 def _known(problem: Problem, label: c.Label) -> tuple[int, int]:

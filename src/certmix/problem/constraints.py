@@ -97,6 +97,15 @@ class CannotLink(Constraint):
 
 
 @dataclass(frozen=True)
+class Copies(Constraint):
+    """A sample that stands for ``count`` samples: its copies are together. Problems make these of sample weights."""
+
+    kind: ClassVar[str] = "sample weight"
+    sample: SampleRef
+    count: int
+
+
+@dataclass(frozen=True)
 class Implication(Constraint):
     """If ``sample`` is in ``component`` then so is ``then``: ``z_jk <= z_ik``.
 

@@ -13,11 +13,12 @@ import numpy as np
 from certmix.errors import CovarianceWarning, InfeasibleError, InputError, about
 from certmix.hints import did_you_mean
 from certmix.problem.boxes import fixed_weights, mean_box, refuse_beside_squares, weight_box
-from certmix.problem.constraints import Constraint
+from certmix.problem.constraints import Constraint, Copies
+from certmix.problem.copies import CopiedSamples
 from certmix.problem.covariance import Covariance, covariance_of
 from certmix.problem.priors import Prior, PriorLike, combine_priors
 from certmix.problem.quantity import NATS, Quantity, kmeans_variance, sum_of_squares
-from certmix.problem.rules import ALL, Rules, resolve_rules
+from certmix.problem.rules import ALL, Rules, listed, resolve_rules
 from certmix.problem.samples import Samples
 
 ESTIMATORS = ("weights", "means")
@@ -78,6 +79,9 @@ class Problem:
     allow_empty : bool
         Whether a component may hold no sample. By default every component holds at least one.
     names, component_names : sequences of names, optional
+    sample_weight : n whole numbers, optional
+        How many samples each sample stands for. It counts as so many copies that are together: in the objective, in
+        sizes and their limits, and in constraints that count.
 
     Raises
     ------
@@ -103,11 +107,19 @@ class Problem:
         allow_empty: bool = False,
         names: Sequence[Any] | None = None,
         component_names: Sequence[str] | None = None,
+        sample_weight: Any = None,
     ) -> None:
         self.samples = Samples(data, names)
+        rows = self.samples.n_samples
+        self.sample_weight: np.ndarray | None = None
+        if sample_weight is not None:
+            with about("sample_weight"):
+                self.samples = copied = CopiedSamples(self.samples, sample_weight)
+            self.sample_weight = copied.weight
+            constraints = [*listed(constraints), *copied.ties]
         self.allow_empty = bool(allow_empty)
         with about("n_components"):
-            self.n_components = _component_count(n_components, self.n_samples, self.allow_empty)
+            self.n_components = _component_count(n_components, rows, self.allow_empty)
         self.component_names = _component_names(component_names, self.n_components)
         self.squares = isinstance(weights, str) and weights == "none"
         if self.squares:
@@ -181,6 +193,11 @@ class Problem:
     @property
     def constraints(self) -> tuple[Constraint, ...]:
         return self.rules.constraints
+
+    @property
+    def given_constraints(self) -> tuple[Constraint, ...]:
+        """The side constraints without those that keep copies of weighted samples together."""
+        return tuple(item for item in self.constraints if not isinstance(item, Copies))
 
     @property
     def quantity(self) -> Quantity:
@@ -266,14 +283,15 @@ class Problem:
     def replace(self, **changes: Any) -> Problem:
         """A new problem with some of the constructor's arguments changed."""
         arguments: dict[str, Any] = {
-            "data": self.data,
+            "data": self.samples.original.values,
+            "sample_weight": self.sample_weight,
             "n_components": self.n_components,
             "covariance": self.covariance,
             "weights": self.given_weights,
             "mean_bounds": (self.mean_lower, self.mean_upper) if self.has_mean_box else None,
             "weight_bounds": (self.weight_lower, self.weight_upper) if self.has_weight_box else None,
             "prior": self.prior,
-            "constraints": self.constraints,
+            "constraints": self.given_constraints,
             "estimators": self.estimators,
             "allow_empty": self.allow_empty,
             "names": self.samples.given_names if self.samples.named else None,
@@ -287,13 +305,13 @@ class Problem:
         arguments.update(changes)
         changed = Problem(arguments.pop("data"), arguments.pop("n_components"), **arguments)
         if "data" not in changes:
-            changed.samples.columns = self.samples.columns
+            changed.samples.columns = changed.samples.original.columns = self.samples.columns
         return changed
 
     def __repr__(self) -> str:
         return (
             f"Problem({self.n_samples} samples x {self.n_features} features, {self.n_components} components, "
-            f"{len(self.constraints)} constraints)"
+            f"{len(self.given_constraints)} constraints)"
         )
 
     # -- limits ----------------------------------------------------------------------------------------------

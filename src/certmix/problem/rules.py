@@ -143,21 +143,26 @@ def _distinct(refs: Iterable[c.SampleRef], samples: Samples, fault: str) -> list
     return rows
 
 
+def listed(constraints: Iterable[Any] | None) -> list[c.Constraint]:
+    """Constraints as a list, or an error about what is none."""
+    if isinstance(constraints, c.Constraint):
+        return [constraints]
+    if constraints is None:
+        return []
+    if isinstance(constraints, str) or not isinstance(constraints, Iterable):
+        raise InputError(f"constraints must be a list of constraints, not {constraints!r}")
+    kept = list(constraints)
+    for item in kept:
+        if not isinstance(item, c.Constraint):
+            raise InputError(f"{item!r} is not a constraint; use MustLink, CannotLink, Label, MinimumSize, …")
+    return kept
+
+
 def resolve_rules(
     constraints: Iterable[Any] | None, samples: Samples, component_of: Callable[[Any], int]
 ) -> Rules:
     """Turn constraint objects into :class:`Rules`, or say which one is wrong and where it was written."""
-    kept: list[c.Constraint] = []
-    if isinstance(constraints, c.Constraint):
-        constraints = (constraints,)
-    if constraints is None or isinstance(constraints, str) or not isinstance(constraints, Iterable):
-        if constraints is not None:
-            raise InputError(f"constraints must be a list of constraints, not {constraints!r}")
-        constraints = ()
-    for item in constraints:
-        if not isinstance(item, c.Constraint):
-            raise InputError(f"{item!r} is not a constraint; use MustLink, CannotLink, Label, MinimumSize, …")
-        kept.append(item)
+    kept = listed(constraints)
     n = samples.n_samples
     together: list[Link] = []
     apart: list[Link] = []
@@ -175,6 +180,9 @@ def resolve_rules(
                 case c.MustLink():
                     rows = _distinct(item.samples, samples, "stands twice")
                     together += [Link(rows[0], j, origin) for j in rows[1:]]
+                case c.Copies():
+                    i = samples.position(item.sample)
+                    together += [Link(i, i + copy, origin) for copy in range(1, item.count)]
                 case c.CannotLink():
                     rows = _distinct(item.samples, samples, "cannot be apart from itself")
                     apart += [Link(i, j, origin) for a, i in enumerate(rows) for j in rows[a + 1 :]]
@@ -190,7 +198,7 @@ def resolve_rules(
                 case c.MaximumSize():
                     sizes.append(Size(k, 0, item.limit, origin))
                 case c.Counting():
-                    rows = _distinct(item.samples, samples, "stands twice in the set")
+                    rows = samples.copies(_distinct(item.samples, samples, "stands twice in the set"))
                     low = 0 if isinstance(item, c.Packing) else item.limit
                     high = len(rows) if isinstance(item, c.Covering) else item.limit
                     counts.append(Count(np.array(rows), k, low, high, origin))

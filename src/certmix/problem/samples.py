@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -50,6 +50,19 @@ class Samples:
     @property
     def n_samples(self) -> int:
         return int(self.values.shape[0])
+
+    @property
+    def original(self) -> Samples:
+        """The samples as they were given, where these are copies of them (:mod:`certmix.problem.copies`)."""
+        return self
+
+    def copies(self, rows: Iterable[int]) -> list[int]:
+        """The positions of all copies of samples."""
+        return list(rows)
+
+    def expand(self, labels: np.ndarray) -> np.ndarray:
+        """Labels of the copies from labels of the samples."""
+        return np.asarray(labels)
 
     @property
     def n_features(self) -> int:

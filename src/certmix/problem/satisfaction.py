@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from certmix.problem.constraints import Copies
 from certmix.problem.rules import ALL, Rules
 from certmix.problem.tightness import tightness
 from certmix.problem.wording import describe
@@ -77,6 +78,7 @@ def satisfaction_table(
         for item, good in zip(problem.constraints, satisfied(problem, labels), strict=True)
     )
     if alone is None or not table:
-        return table
+        return tuple(line for line in table if line.kind != Copies.kind)
     found = tightness(problem, labels, alone)
-    return tuple(replace(line, tight=t.tight, room=t.room) for line, t in zip(table, found, strict=True))
+    table = tuple(replace(line, tight=t.tight, room=t.room) for line, t in zip(table, found, strict=True))
+    return tuple(line for line in table if line.kind != Copies.kind)

@@ -35,6 +35,8 @@ def describe(problem: Problem, item: c.Constraint) -> str:
     match item:
         case c.MustLink():
             return f"{_listed([sample(s) for s in item.samples])} must be together"
+        case c.Copies():
+            return f"{sample(item.sample)} stands for {_samples(item.count)}"
         case c.CannotLink():
             whom = _listed([sample(s) for s in item.samples])
             return (
@@ -77,13 +79,18 @@ def model_in_words(problem: Problem) -> dict[str, str]:
     empty = "some may be empty" if problem.allow_empty else "each with at least one sample"
     mixture = {"covariance": _covariance(problem), "weights": _weights(problem), "prior": _prior(problem)}
     return {
-        "samples": f"{problem.n_samples}",
+        "samples": _size(problem),
         "features": f"{problem.n_features}",
         "components": f"{problem.n_components}, {empty}",
         **({"objective": "the sum of squares (k-means)"} if problem.squares else mixture),
         **({"boxes": "; ".join(boxes)} if boxes else {}),
-        "side constraints": f"{len(problem.constraints)}",
+        "side constraints": f"{len(problem.given_constraints)}",
     }
+
+
+def _size(problem: Problem) -> str:
+    rows = problem.samples.original.n_samples
+    return f"{rows}" if rows == problem.n_samples else f"{rows}, which stand for {problem.n_samples}"
 
 
 def _covariance(problem: Problem) -> str:

@@ -109,12 +109,26 @@ def asked(
     options, within = checked_options(options, given), checked_within(within)
     begin = time.perf_counter()
     if isinstance(result, Problem):
+        _refuse(result)
         problem, result = result, solve(result, options=options, observers=observers)
     problem = _problem_of(result, problem)
+    _refuse(problem)
     if options.time_limit is not None:
         spent = time.perf_counter() - begin
         options = replace(options, time_limit=max(0.0, options.time_limit - spent))
     return problem, result, within, options
+
+
+def _refuse(problem: Problem) -> None:
+    """Margins are in nats, and about samples that stand for themselves."""
+    if problem.squares:
+        raise InputError(
+            "margins are in nats, which a sum of squares has not: for k-means give uniform weights and a variance"
+        )
+    if problem.sample_weight is not None:
+        raise InputError(
+            "there are no margins of samples with weights: give every sample as often as it counts"
+        )
 
 
 def checked_options(options: Options | None, given: dict[str, Any]) -> Options:
