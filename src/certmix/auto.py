@@ -97,7 +97,7 @@ def _sizes_bind(problem: Problem) -> bool:
         return True
     from certmix.local.hard_em import hard_em
 
-    others = [c for c in problem.constraints if not isinstance(c, MinimumSize | MaximumSize)]
+    others = [c for c in problem.given_constraints if not isinstance(c, MinimumSize | MaximumSize)]
     try:
         instance = reduce(problem.replace(constraints=others))
         found = hard_em(instance, restarts=FEW_STARTS)

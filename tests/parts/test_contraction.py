@@ -66,6 +66,18 @@ def test_no_better_clustering_is_cut_off() -> None:
     assert links > 30
 
 
+def test_links_are_about_positions() -> None:
+    """Samples whose names are numbers, and samples with weights, are linked by where they stand."""
+    data = np.arange(4.0)[:, None]
+    numbers = np.array([0, 0, 1, 2])
+    named = Problem(data, 2, variance=1.0, names=[3, 2, 1, 0])
+    found = group_samples(linked(named, [(np.arange(4), numbers)])).of
+    np.testing.assert_array_equal(found, [0, 0, 1, 2])
+    weighted = Problem(data, 2, variance=1.0, sample_weight=[1, 2, 1, 1])
+    found = group_samples(linked(weighted, [(np.arange(5), np.array([0, 0, 0, 1, 2]))])).of
+    np.testing.assert_array_equal(found, [0, 0, 0, 1, 2])
+
+
 def test_what_one_region_separates_is_not_together() -> None:
     """Groups are together if each region has them in one component; open groups are together with nobody."""
     one, other = np.array([0, 0, 0, 1, -1, -1]), np.array([2, 2, 1, 0, 0, -1])

@@ -35,7 +35,7 @@ def check_command(
     from certmix.problem.wording import describe
 
     asked = build(replace(request, constraints=file, variance="1"))
-    for item in asked.problem.constraints:
+    for item in asked.problem.given_constraints:
         print(f"{describe(asked.problem, item)}{item.at()}")
     check_feasible(asked.problem)
     count = len(asked.problem.constraints)

@@ -100,12 +100,13 @@ def common(left: list[np.ndarray], n_groups: int) -> np.ndarray:
 
 def linked(problem: Problem, parts: list[tuple[np.ndarray, np.ndarray]]) -> Problem:
     """The problem with links: ``parts`` are samples and numbers, of which equal ones are together."""
-    links = []
+    links, ref = [], problem.samples.ref
     for samples, numbers in parts:
         first, of = np.unique(numbers, return_index=True, return_inverse=True)[1:]
         here = samples[first[of.ravel()]]
-        links += [MustLink(int(i), int(j)) for i, j in zip(here, samples, strict=True) if i != j]
-    return problem.replace(constraints=[*problem.constraints, *links])
+        pairs = [(ref(int(i)), ref(int(j))) for i, j in zip(here, samples, strict=True)]
+        links += [MustLink(i, j) for i, j in pairs if i != j]
+    return problem.replace(constraints=[*problem.given_constraints, *links])
 
 
 class Bridge(Silent):

@@ -54,6 +54,9 @@ class CopiedSamples(Samples):
     def sample(self, i: int) -> str:
         return self._original.sample(int(self.of[i]))
 
+    def ref(self, i: int) -> Row:
+        return Row(int(self.of[i]), len(self.weight))
+
     def copies(self, rows: Iterable[int]) -> list[int]:
         return [i for row in rows for i in range(row, row + int(self.weight[self.of[row]]))]
 

@@ -56,6 +56,10 @@ class Samples:
         """The samples as they were given, where these are copies of them (:mod:`certmix.problem.copies`)."""
         return self
 
+    def ref(self, i: int) -> Row:
+        """How a constraint speaks of the sample at a position, whatever names there are."""
+        return Row(i, self.n_samples)
+
     def copies(self, rows: Iterable[int]) -> list[int]:
         """The positions of all copies of samples."""
         return list(rows)

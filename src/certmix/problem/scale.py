@@ -41,7 +41,7 @@ def sum_of_squares(problem: Problem) -> Problem:
         prior=None,
         weight_bounds=None,
         estimators=p.estimators - {"weights"},
-        constraints=(*p.constraints, *sizes),
+        constraints=(*p.given_constraints, *sizes),
     )
 
 
