@@ -18,6 +18,7 @@ from certmix.problem import Problem, is_feasible
 from certmix.search.bounds.leaves import rounding as evaluator_rounding
 from certmix.status import Status, Termination
 
+MAY_ENUMERATE = ("auto", "parts", "k-means", "weighted")
 ROUNDING = 1e-9
 """Relative difference that two ways of adding up the same objective may show."""
 
@@ -99,7 +100,7 @@ def violations(problem: Problem, truth: Truth, claim: Claim) -> Iterator[str]:
         if truth.labels is not None:
             rounding += evaluator_rounding(problem, problem.objective.best(truth.labels))
         left = not truth.infeasible and not aimed.closed(claim.upper, claim.lower) and not claim.attested
-        if left and claim.way in ("auto", "parts"):  # they may enumerate, whose rounding grows with the units
+        if left and claim.way in MAY_ENUMERATE:  # they may enumerate, whose rounding grows with the units
             rounding += subset_table(instance).error
         if left and claim.upper - claim.lower > rounding:
             yield f"{claim.termination}, but the status is {claim.status} with {claim.lower} .. {claim.upper}"

@@ -17,12 +17,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from certmix import CannotLink, CertifiedKMeans, InfeasibleError, InputError, MustLink
+from certmix import (
+    CannotLink,
+    CertifiedGaussianMixture,
+    CertifiedKMeans,
+    InfeasibleError,
+    InputError,
+    MustLink,
+)
 
 
 @parametrize_with_checks(
     [
-        CertifiedKMeans(3, engine="hard-em", restarts=2),
+        CertifiedKMeans(3, engine="hard-em", n_init=2),
         CertifiedKMeans(2, node_limit=1000),  # one check has samples without clusters: long to prove
     ]
 )
@@ -132,3 +139,32 @@ def test_weights_are_copies(blobs):
         model.fit(blobs, sample_weight=weight, constraints=[MustLink(2, 3)])
     unlimited = [CertifiedKMeans(2).fit(*given) for given in ((blobs, None, weight), (blobs[rows],))]
     assert unlimited[0].inertia_ == pytest.approx(unlimited[1].inertia_, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", [CertifiedKMeans, CertifiedGaussianMixture])
+def test_starts_sizes_and_certificates_are_parameters(blobs, kind):
+    """What scikit-learn has under these names, and what a run has, can be set, cloned and searched over."""
+    given = {} if kind is CertifiedKMeans else {"variance": 1.0}
+    best = kind(2, certificate=True, **given).fit(blobs)
+    assert best.result_.certificate is not None
+    centres = best.result_.means
+    for init in (centres, best.labels_, best.result_):
+        again = kind(2, init=init, n_init=1, engine="hard-em", **given).fit(blobs)
+        assert again.result_.objective <= best.result_.objective * (1 + 1e-12)
+    limited = clone(kind(2, min_size=5, max_size=6, **given)).fit(blobs)
+    assert sorted(limited.result_.sizes.tolist()) == [5, 6]
+    left_out = kind(2, init=best.labels_, engine="hard-em", **given).fit(blobs, None, [0, *[1] * 10])
+    assert left_out.labels_.shape == (11,)
+    with pytest.raises(InputError, match="init must be labels"):
+        kind(2, init=np.zeros((3, 2)), **given).fit(blobs)
+    with pytest.raises(InputError, match="start violates a constraint"):
+        kind(2, init=np.zeros(11, dtype=int), **given).fit(blobs)
+
+
+def test_a_lost_index_is_explained(blobs):
+    """A step that drops the index of a frame makes names unknown; the error says what to do."""
+    frame = pd.DataFrame(blobs, columns=["a", "b"], index=[f"s{i}" for i in range(11)])
+    model = make_pipeline(StandardScaler(), CertifiedKMeans(2))
+    with pytest.raises(InputError, match=r"set_output\(transform=.pandas.\)"):
+        model.fit(frame, certifiedkmeans__constraints=[MustLink("s0", "s10")])
+    model.fit(frame, certifiedkmeans__constraints=[MustLink(0, 10)])

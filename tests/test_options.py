@@ -46,7 +46,7 @@ def test_the_estimator_has_the_same_names_and_defaults():
     """What the estimator takes of the options has their names and defaults; only the seed is scikit-learn's."""
     own = inspect.signature(CertifiedGaussianMixture).parameters
     missing = DEFAULTS.keys() - own.keys()
-    assert missing == {"seed", "start", "resume", "target", "certificate", "verify_budget", *ENGINE_OPTIONS}
+    assert missing == {"seed", "start", "resume", "target", "verify_budget", *ENGINE_OPTIONS}
     assert {name: own[name].default for name in DEFAULTS if name in own} == {
         name: default for name, default in DEFAULTS.items() if name in own
     }

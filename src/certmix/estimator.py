@@ -10,7 +10,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from certmix.errors import CertmixError, InfeasibleError, InputError
-from certmix.fitting import CertifiedClustering, require_clustering, sample_names, seed_of, with_left_out
+from certmix.fitting import (
+    CertifiedClustering,
+    naming,
+    require_clustering,
+    sample_names,
+    seed_of,
+    with_left_out,
+)
 from certmix.mixture import log_joint, probabilities
 from certmix.problem import Problem
 from certmix.problem.measurements import refuse_kinds
@@ -62,6 +69,12 @@ class CertifiedGaussianMixture(CertifiedClustering):
         Seconds. A run that stops there keeps the best clustering and bound it had, with a warning. Without a limit
         ``fit`` takes as long as the proof does, which is long for data without clear clusters.
     node_limit, threads, restarts : int, optional
+    n_init : int, optional
+        How many starts the local search makes, scikit-learn's name for ``restarts``.
+    init : array of shape (n_components, n_features) or (n_samples,), or Result, optional
+        Means, labels or an earlier result to start from; the answer is no worse.
+    min_size, max_size : int, optional
+        How many samples every component has at least, at most.
     memory_limit : int or str, optional
         Bytes, or a text like ``4G``; as for :func:`certmix.solve`.
     engine_options : dict, optional
@@ -69,6 +82,8 @@ class CertifiedGaussianMixture(CertifiedClustering):
     verify : "auto", True or False
         Whether the proof is checked, so that ``result_.certificate_level`` is ``verified``: within half of the solving
         time (at least a second), however long it takes, or not at all.
+    certificate : bool, optional
+        Whether to make a certificate, however long it takes; it is ``result_.certificate``.
     random_state : int, RandomState instance or None
         None stands for 0: the same data give the same answer.
     verbose : bool
@@ -138,8 +153,13 @@ class CertifiedGaussianMixture(CertifiedClustering):
         threads: int | None = None,
         random_state: Any = None,
         restarts: int | None = None,
+        n_init: int | None = None,
+        init: Any = None,
+        min_size: int | None = None,
+        max_size: int | None = None,
         engine_options: dict[str, Any] | None = None,
         verify: Any = "auto",
+        certificate: bool | None = None,
         verbose: bool = False,
     ) -> None:
         self.n_components = n_components
@@ -161,8 +181,13 @@ class CertifiedGaussianMixture(CertifiedClustering):
         self.threads = threads
         self.random_state = random_state
         self.restarts = restarts
+        self.n_init = n_init
+        self.init = init
+        self.min_size = min_size
+        self.max_size = max_size
         self.engine_options = engine_options
         self.verify = verify
+        self.certificate = certificate
         self.verbose = verbose
 
     # -- fitting ---------------------------------------------------------------------------------------------
@@ -196,7 +221,7 @@ class CertifiedGaussianMixture(CertifiedClustering):
         data = validate_data(self, X, dtype=np.float64)
         every = data
         data, names, weight, kept = self._counted(data, names, sample_weight)
-        constraints = () if constraints is None else list(constraints)
+        constraints = self._rules(constraints)
 
         def make(count: Any) -> Problem:
             return Problem(
@@ -216,16 +241,18 @@ class CertifiedGaussianMixture(CertifiedClustering):
             )
 
         if isinstance(self.n_components, str) and self.n_components == "auto":
-            self.path_, result = self._best(make, len(data))
+            self.path_, result = self._best(make, data, kept)
             problem = make(self.path_.best)
         else:
-            problem = make(self.n_components)
-            result = solve(problem, options=self._options(), verbose=self.verbose)
+            with naming():
+                problem = make(self.n_components)
+            options = self._options(data, self.n_components, kept)
+            result = solve(problem, options=options, verbose=self.verbose)
         self._keep(problem, result)
         self._label_left_out(every, kept)
         return self
 
-    def _best(self, make: Any, n: int) -> tuple[Path, Result]:
+    def _best(self, make: Any, data: np.ndarray, kept: np.ndarray | None) -> tuple[Path, Result]:
         """The comparison of all numbers of components, and the clustering of the best."""
         try:
             least, most = map(int, self.n_components_range)
@@ -239,7 +266,13 @@ class CertifiedGaussianMixture(CertifiedClustering):
             raise InputError(
                 'n_components="auto" with uniform weights needs a variance: the ICL depends on it'
             )
-        found = path(make, range(least, min(most, n) + 1), options=self._options(), verbose=self.verbose)
+        if self.init is not None:
+            raise InputError(
+                'init is about one number of components; with n_components="auto" there are many'
+            )
+        own = self._options(data, self.n_components, kept)
+        with naming():
+            found = path(make, range(least, min(most, len(data)) + 1), options=own, verbose=self.verbose)
         if found.result is None:
             if all(row.status is Status.INFEASIBLE for row in found.rows):
                 raise InfeasibleError(found.sentence())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,8 @@ from sklearn.utils.validation import _check_sample_weight
 
 from certmix.errors import CertmixError, InfeasibleError, InputError
 from certmix.options import Options, checked_engine_options, options_of
+from certmix.problem import MaximumSize, MinimumSize
+from certmix.problem.rules import listed
 from certmix.result import Result
 from certmix.status import Status, Termination
 
@@ -20,14 +24,30 @@ from certmix.status import Status, Termination
 class CertifiedClustering(ClusterMixin, BaseEstimator):
     """A clustering estimator whose parameters hold, among others, the options of a run."""
 
+    min_size: Any
+    max_size: Any
+    init: Any
+    n_init: Any
     random_state: Any
     engine_options: Any
 
-    def _options(self) -> Options:
-        """The options that are parameters here, and those of single engines."""
+    def _options(self, data: np.ndarray, count: Any, kept: np.ndarray | None = None) -> Options:
+        """The options that are parameters here, and those of single engines; ``data`` are the samples that count."""
         own = {name: value for name, value in vars(self).items() if name in options_of(Options)}
         specific = checked_engine_options(self.engine_options)
+        if self.n_init is not None and own.get("restarts") is not None:
+            raise InputError("n_init and restarts are two names of one thing: give one of them")
+        if self.n_init is not None:
+            own["restarts"] = self.n_init
+        own["start"] = _start(self.init, data, count, kept)
         return Options(**own, **specific, seed=seed_of(self.random_state))
+
+    def _rules(self, constraints: Any) -> list[Any]:
+        """The side constraints, with the limits on sizes."""
+        rules = listed(constraints)
+        rules += [] if self.min_size is None else [MinimumSize(self.min_size, source="min_size")]
+        rules += [] if self.max_size is None else [MaximumSize(self.max_size, source="max_size")]
+        return rules
 
     def _named(self, data: np.ndarray, names: list[Any] | None) -> Any:
         """The validated data, with the names of their features where there are any."""
@@ -55,6 +75,36 @@ class CertifiedClustering(ClusterMixin, BaseEstimator):
             raise InputError("all sample weights are zero")
         known = list(range(len(data))) if names is None else names
         return data[kept], [known[i] for i in np.flatnonzero(kept)], weight[kept], kept
+
+
+def _start(init: Any, data: np.ndarray, count: Any, kept: np.ndarray | None) -> Any:
+    """The clustering to start from: labels or a result as they are, the nearest of given centres."""
+    if init is None or isinstance(init, Result):
+        return init
+    given = np.asarray(init)
+    if given.ndim == 1:
+        return given if kept is None else given[kept]
+    if given.shape != (count, data.shape[1]):
+        raise InputError(
+            f"init must be labels, a Result, or {count} centres with {data.shape[1]} features; "
+            f"it has shape {given.shape}"
+        )
+    away = [((data - centre) ** 2).sum(axis=1) for centre in given.astype(np.float64)]
+    return np.argmin(away, axis=0)
+
+
+@contextmanager
+def naming() -> Iterator[None]:
+    """Within the block, an error about names that are not there says where an index may have been lost."""
+    try:
+        yield
+    except InputError as error:
+        if "the samples have no names" not in str(error):
+            raise
+        raise InputError(
+            f"{error}. X came without an index: in a pipeline, let the steps before keep it, with "
+            'set_output(transform="pandas"), or name the samples by position'
+        ) from None
 
 
 def with_left_out(labels: np.ndarray, kept: np.ndarray, others: np.ndarray) -> np.ndarray:

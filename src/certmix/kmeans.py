@@ -9,8 +9,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from certmix.errors import InputError
-from certmix.fitting import CertifiedClustering, require_clustering, sample_names, with_left_out
-from certmix.problem import MaximumSize, MinimumSize, Problem
+from certmix.fitting import CertifiedClustering, naming, require_clustering, sample_names, with_left_out
+from certmix.problem import Problem
 from certmix.problem.measurements import refuse_kinds
 from certmix.result import Result
 from certmix.solving import solve
@@ -38,7 +38,11 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
     time_limit : float, optional
         Seconds. A run that stops there keeps the best clustering and bound it had, with a warning. Without a limit
         ``fit`` takes as long as the proof does, which is long for data without clear clusters.
-    node_limit, threads, restarts : int, optional
+    node_limit, threads : int, optional
+    n_init : int, optional
+        How many starts the local search makes. Default: each engine has its own.
+    init : array of shape (n_clusters, n_features) or (n_samples,), or Result, optional
+        Centres, labels or an earlier result to start from; the answer is no worse.
     memory_limit : int or str, optional
         Bytes, or a text like ``4G``; as for :func:`certmix.solve`.
     engine_options : dict, optional
@@ -46,6 +50,8 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
     verify : "auto", True or False
         Whether the proof is checked, so that ``result_.certificate_level`` is ``verified``: within half of the solving
         time (at least a second), however long it takes, or not at all.
+    certificate : bool, optional
+        Whether to make a certificate, however long it takes; it is ``result_.certificate``.
     random_state : int, RandomState instance or None
         None stands for 0: the same data give the same answer.
     verbose : bool
@@ -93,9 +99,11 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
         memory_limit: int | str | None = None,
         threads: int | None = None,
         random_state: Any = None,
-        restarts: int | None = None,
+        n_init: int | None = None,
+        init: Any = None,
         engine_options: dict[str, Any] | None = None,
         verify: Any = "auto",
+        certificate: bool | None = None,
         verbose: bool = False,
     ) -> None:
         self.n_clusters = n_clusters
@@ -109,9 +117,11 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
         self.memory_limit = memory_limit
         self.threads = threads
         self.random_state = random_state
-        self.restarts = restarts
+        self.n_init = n_init
+        self.init = init
         self.engine_options = engine_options
         self.verify = verify
+        self.certificate = certificate
         self.verbose = verbose
 
     def fit(
@@ -144,21 +154,19 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
         data = validate_data(self, X, dtype=np.float64)
         every = data
         data, names, weight, kept = self._counted(data, names, sample_weight)
-        rules = [] if constraints is None else list(constraints)
-        rules += [] if self.min_size is None else [MinimumSize(self.min_size, source="min_size")]
-        rules += [] if self.max_size is None else [MaximumSize(self.max_size, source="max_size")]
         try:
-            problem = Problem(
-                self._named(data, names),
-                self.n_clusters,
-                weights="none",
-                constraints=rules,
-                names=names,
-                sample_weight=weight,
-            )
+            with naming():
+                problem = Problem(
+                    self._named(data, names),
+                    self.n_clusters,
+                    weights="none",
+                    constraints=self._rules(constraints),
+                    names=names,
+                    sample_weight=weight,
+                )
         except InputError as error:
             raise InputError(str(error).replace("n_components", "n_clusters")) from None
-        self._keep(solve(problem, options=self._options(), verbose=self.verbose))
+        self._keep(solve(problem, options=self._options(data, self.n_clusters, kept), verbose=self.verbose))
         self._label_left_out(every, kept)
         return self
 
