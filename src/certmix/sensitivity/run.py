@@ -112,7 +112,6 @@ def asked(
         _refuse(result)
         problem, result = result, solve(result, options=options, observers=observers)
     problem = _problem_of(result, problem)
-    _refuse(problem)
     if options.time_limit is not None:
         spent = time.perf_counter() - begin
         options = replace(options, time_limit=max(0.0, options.time_limit - spent))
@@ -123,7 +122,8 @@ def _refuse(problem: Problem) -> None:
     """Margins are in nats, and about samples that stand for themselves."""
     if problem.squares:
         raise InputError(
-            "margins are in nats, which a sum of squares has not: for k-means give uniform weights and a variance"
+            "margins are counted in nats, which k-means does not have: give equal weights and a variance instead "
+            "(weights='uniform', variance=...)"
         )
     if problem.sample_weight is not None:
         raise InputError(
@@ -172,11 +172,7 @@ def _problem_of(result: Result, problem: Problem | None) -> Problem:
     problem = result.problem if problem is None else problem
     if problem is None:
         raise InputError("the result was loaded from a file: give the problem, too (problem=...)")
-    if problem.squares:
-        raise InputError(
-            "margins are counted in nats, which k-means does not have: give equal weights and a variance instead "
-            "(weights='uniform', variance=...)"
-        )
+    _refuse(problem)
     if result.labels is None:
         raise InputError("there is no clustering whose margins could be found: " + result.sentence())
     if len(result.labels) != problem.n_samples or result.n_components != problem.n_components:
