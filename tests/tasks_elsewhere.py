@@ -37,3 +37,11 @@ class Dies:
         if os.getpid() != self.spared:
             os._exit(7)
         return "done here"
+
+
+@dataclass(frozen=True)
+class Unsendable:
+    """Comes to something that no pipe takes."""
+
+    def __call__(self, stop: Stop) -> object:
+        return (number for number in range(3))

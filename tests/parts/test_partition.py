@@ -89,7 +89,7 @@ def test_sizes_follow_the_gap_and_the_time() -> None:
         return chosen(
             sizes_for(instance),
             lambda size: tried(imitation, size, make, lambda groups: make(groups).share, 0),
-            lambda parts: parts,
+            lambda trial: trial.parts,
             None if inside is None else lambda trial: inside(trial.size),
             allowed,
             lambda: False,

@@ -18,7 +18,7 @@ from certmix.observers.base import Silent
 from certmix.parts import engine
 from certmix.parts.processes import Processes, started
 from certmix.stopping import Stop
-from tasks_elsewhere import Dies, Fails, Number
+from tasks_elsewhere import Dies, Fails, Number, Unsendable
 
 
 class Heard(Silent):
@@ -46,6 +46,8 @@ def test_an_error_comes_back_and_the_process_goes_on() -> None:
         for _ in range(3):
             with pytest.raises(ZeroDivisionError, match="by design"):
                 pool.do(Fails(), Stop())
+            with pytest.raises(TypeError, match="generator"):
+                pool.do(Unsendable(), Stop())
         assert pool.do(Number(), Stop()) != os.getpid()
 
 

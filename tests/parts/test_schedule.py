@@ -33,3 +33,14 @@ def test_nodes_are_shared_only_where_they_are_limited() -> None:
     few = next_jobs(Account(parts), 12.0, Tolerances(1e-3, 0.0), 200, 40)
     assert {job.nodes for job in free} == {200}
     assert {job.nodes for job in few} == {10}
+
+
+def test_what_is_done_stays_and_what_is_open_may_keep_the_rest() -> None:
+    """Two parts have little left inside: the third may keep all that they leave of the gap."""
+    rows = np.arange(3)
+    parts = [Part(rows, rows, 100.0, 100.0 - inner, 100.0, 1) for inner in (0.1, 0.2, 7.0)]
+    jobs = next_jobs(Account(parts), 300.0, Tolerances(0.01, 0.0), 200, math.inf)
+    assert [job.part for job in jobs] == [parts[2]]
+    assert jobs[0].gap == pytest.approx(0.95 * 3.0 - 0.3)
+    closed = [Part(rows, rows, 100.0, 99.5, 100.0, 1) for _ in range(3)]
+    assert next_jobs(Account(closed), 300.0, Tolerances(0.01, 0.0), 200, math.inf) == []

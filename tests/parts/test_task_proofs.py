@@ -130,3 +130,30 @@ def test_a_part_that_stays_open_is_proved_as_far_as_it_came() -> None:
     assert answer.proof is not None
     assert answer.proof.verified
     assert answer.bound - 0.06 * (answer.value - answer.bound) <= answer.proof.bound <= answer.bound
+
+
+@pytest.mark.parametrize(("d", "gap", "limit"), [(2, 0.5, 20), (6, 1e-3, 1)])
+def test_a_part_that_hit_a_limit_goes_on(d: int, gap: float, limit: int) -> None:
+    """Its bounds never fall, it ends with the answer of one try, with a proof, and with nothing left to go on from."""
+    rng = np.random.default_rng(94)
+    problem = Problem(rng.normal(size=(40, d)), 3, variance=1.0)
+    samples = np.arange(40)
+    task = PartTask(problem, None, gap, samples=samples, keep=True)
+    whole, earlier, bounds, nodes = task(), None, [], 0
+    assert whole.unfinished is None
+    for _ in range(20):
+        task = PartTask(problem, None, gap, node_limit=limit, samples=samples, keep=True, earlier=earlier)
+        found = pickle.loads(pickle.dumps(task))()
+        bounds.append(found.bound)
+        nodes += found.nodes
+        earlier = found.unfinished
+        if earlier is None:
+            break
+    assert len(bounds) > 1
+    assert bounds == sorted(bounds)
+    assert found.value - found.bound <= gap
+    assert found.value == pytest.approx(whole.value)
+    assert found.proof is not None
+    assert found.proof.bound == pytest.approx(found.bound, abs=1e-4)
+    assert found.bound <= whole.value + 1e-9
+    assert nodes <= whole.nodes + len(bounds)

@@ -11,6 +11,7 @@ import numpy as np
 from certmix.certificate.parts import PartProof
 from certmix.ledger import Progress
 from certmix.observers.base import Silent
+from certmix.parts.task import Unfinished
 
 
 def summed(bounds: Iterable[float]) -> float:
@@ -31,6 +32,7 @@ class Part(Silent):
     bound : the best lower bound
     value : the best objective of a clustering of the part; at most its share
     tries, seconds : how often it was worked on, and how long last time
+    unfinished : what the next try can go on from
     proofs : the best that there are, of the part or of the parts that it was put together from
     """
 
@@ -42,6 +44,7 @@ class Part(Silent):
     tries: int = 0
     proofs: list[PartProof] = field(default_factory=list)
     seconds: float = 0.0
+    unfinished: Unfinished | None = None
 
     @property
     def is_proved(self) -> bool:

@@ -143,10 +143,9 @@ def serve() -> None:
     while True:
         task, observed = tasks.get()
         try:
-            message = ANSWER, task(Stop(), [_Teller(out)]) if observed else task(Stop())
+            _send(out, (ANSWER, task(Stop(), [_Teller(out)]) if observed else task(Stop())))
         except Exception as error:
-            message = ERROR, error
-        _send(out, message)
+            _send(out, (ERROR, error))
 
 
 def _listen(source: IO[bytes], tasks: SimpleQueue[Any]) -> None:

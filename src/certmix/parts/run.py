@@ -22,7 +22,7 @@ from certmix.parts.refining import refined
 from certmix.parts.resumed import parts_of, state_of
 from certmix.parts.schedule import Job, first_gap, next_jobs
 from certmix.parts.sizes import Trial, chosen, first_nodes, sizes_for, tried
-from certmix.parts.task import PartAnswer, PartTask
+from certmix.parts.task import PartAnswer, PartTask, Unfinished
 from certmix.parts.workers import side_by_side
 from certmix.presolve.first_bound import first_bound
 from certmix.presolve.instance import Instance, reduce
@@ -38,6 +38,7 @@ TRIAL_TIME = 0.02  # likewise, for parts of one size that are only looked at
 MORE_TIME = 1.5  # times as long as before a part may take when it is tried again
 FIRST_ROUND = 0.9  # share of the time left that parts may take when they are first worked on
 
+MOST_KEPT = 2**29  # bytes for what parts can go on from when they are tried again
 MOST_SEARCHED = (
     20_000  # groups: with more, a local search on everything from the means of a part takes too long
 )
@@ -125,6 +126,7 @@ class PartsRun:
             part = jobs[number].part
             part.tries += 1
             part.seconds = answer.seconds
+            part.unfinished = self._kept(answer.unfinished)
             self.ledger.nodes += answer.nodes
             part.value = min(part.value, answer.value)
             if answer.proof is not None:
@@ -171,7 +173,15 @@ class PartsRun:
             self.options.seed,
             samples if self.options.certificate else None,
             self.ledger.keeps_proof,
+            job.part.unfinished,
         )
+
+    def _kept(self, unfinished: Unfinished | None) -> Unfinished | None:
+        """The same, if there is room for it."""
+        if unfinished is None:
+            return None
+        others = sum(part.unfinished.n_bytes for part in self.account.parts if part.unfinished is not None)
+        return unfinished if others + unfinished.n_bytes <= MOST_KEPT else None
 
     @property
     def _slots(self) -> int:
@@ -293,7 +303,10 @@ class PartsRun:
             return math.fsum(part.inner for part in parts) / math.fsum(costs)
 
         pressed = math.isfinite(self._time(1.0)) and len(sizes) > 1
-        refine = partial(self._refined, imitation=imitation, time=TRIAL_TIME)
+
+        def refine(trial: Trial) -> list[Part]:
+            return self._refined(trial.parts, imitation, PARTITION_TIME if trial.complete else TRIAL_TIME)
+
         return chosen(sizes, trial, refine, work if pressed else None, allowed, self._stopped)
 
     def _refined(self, parts: list[Part], imitation: Imitation, time: float = PARTITION_TIME) -> list[Part]:

@@ -9,8 +9,10 @@ from certmix.parts.account import Account, Part
 from certmix.status import Tolerances
 
 COARSE = 5e-5  # relative gap of parts at first, where the partition loses too much and less would do
-HOPE = 0.8  # share of what the partition leaves of the gap that parts take at first
+LOSS = 0.8  # share of the gap that the partition may take: smaller parts gain more than a larger gap inside of them
+HOPE = 0.7  # share of what the partition leaves of the gap that parts take at first
 BESIDE = 0.25  # of what the partition loses, where that is too much already: parts need not be much better
+NEARLY = 0.95  # share of what the partition leaves of the gap that parts take in the end
 FINER = 8.0  # by so much gaps become smaller where the inside of the parts is what is left
 MORE_NODES = 8  # times as many when it is tried again
 
@@ -26,8 +28,8 @@ class Job:
 
 def first_gap(allowed: float, loss: float) -> float:
     """The relative gap that is asked of parts at first, when the partition loses so much."""
-    if loss <= HOPE * allowed:  # the parts alone can close the gap
-        return HOPE * (allowed - loss)
+    if loss < allowed:  # the parts alone can close the gap
+        return HOPE * max(allowed - loss, (1.0 - LOSS) * allowed)
     return max(COARSE, min(HOPE * allowed, BESIDE * loss))
 
 
@@ -59,11 +61,24 @@ def _wanted(account: Account, upper: float, tolerances: Tolerances) -> dict[Part
         relative = first_gap(allowed / total, partition / total)
         return {part: relative * max(1.0, _size(part)) for part in fresh}
     if allowed > partition:  # the parts alone can close the gap
-        wanted = {part: 0.9 * (allowed - partition) * _size(part) / total for part in parts}
-        return {part: gap for part, gap in wanted.items() if part.inner > 1.01 * gap}
+        level = _level([(part.inner, _size(part)) for part in parts], NEARLY * (allowed - partition))
+        return {part: level * _size(part) for part in parts if part.inner > 1.01 * level * _size(part)}
     if inner < partition:
         return {}
     return {part: min(part.inner, _size(part)) / FINER for part in parts if part.inner > inner / len(parts)}
+
+
+def _level(gaps: list[tuple[float, float]], budget: float) -> float:
+    """The relative gap to which the largest gaps must come down so that all add up to the budget.
+
+    ``gaps`` and sizes of parts. Small gaps stay as they are, so what is still open may keep more.
+    """
+    left, total = budget, math.fsum(size for _, size in gaps)
+    for gap, size in sorted(gaps, key=lambda one: one[0] / (one[1] or 1.0)):
+        if gap * total >= left * size:
+            return left / (total or 1.0)
+        left, total = left - gap, total - size
+    return math.inf
 
 
 def _size(part: Part) -> float:

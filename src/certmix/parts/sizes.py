@@ -16,13 +16,13 @@ import numpy as np
 from certmix.auto import MOST_DIMENSIONS
 from certmix.parts.account import Part
 from certmix.parts.partition import Imitation
+from certmix.parts.schedule import LOSS
 from certmix.presolve.instance import Instance
 
 FEW_DIMENSIONS = (250, 500, 1000, 2000)
 MANY_DIMENSIONS = (100, 150, 200, 300, 400, 500, 600)
 MOST_MADE = 20  # parts of a size that are looked at; where there are no more, they are the partition
 WORTH = 0.5  # share of the gap of larger parts that smaller ones may lose by the partition alone to be tried
-LOSS = 0.8  # share of the gap that the partition may take: smaller parts gain more than a larger gap inside of them
 HOPE = 2.0  # times the gap: parts that lose less are dealt anew where they do much better alone
 
 
@@ -77,7 +77,7 @@ def tried(
 def chosen(
     sizes: Sequence[int],
     trial: Callable[[int], Trial],
-    refine: Callable[[list[Part]], list[Part]],
+    refine: Callable[[Trial], list[Part]],
     work: Callable[[Trial], float] | None,
     allowed: float,
     over: Callable[[], bool],
@@ -96,7 +96,7 @@ def chosen(
     for size in sizes:
         trials.append(found := trial(size))
         if found.loss < HOPE * allowed or size == sizes[-1]:
-            found.parts = refine(found.parts)
+            found.parts = refine(found)
         if over() or found.loss < LOSS * allowed:
             break
     best, least = trials[-1], math.inf

@@ -21,6 +21,7 @@ from certmix.options import PROOF_TIME, Options
 from certmix.problem import Problem
 from certmix.result import Result, build_result
 from certmix.search.record import RunRecord
+from certmix.state import State
 from certmix.status import Termination, Tolerances
 from certmix.stopping import Abandoned, Stop, attend, under
 
@@ -37,6 +38,20 @@ GIVEN = 0.05  # share of an open gap that a proof may lose: with some slack it i
 
 
 @dataclass(frozen=True)
+class Unfinished:
+    """What work on a part that hit a limit can go on from: the engine, where it stood, its best clustering."""
+
+    engine: str
+    state: State
+    labels: np.ndarray | None
+
+    @property
+    def n_bytes(self) -> int:
+        kept = (array for arrays in self.state.kept.values() for array in arrays.values())
+        return sum(array.nbytes for array in (*self.state.arrays.values(), *kept))
+
+
+@dataclass(frozen=True)
 class PartAnswer:
     """What is known of a part after some work on it.
 
@@ -48,6 +63,7 @@ class PartAnswer:
     seconds, nodes : what the work took
     why : why it ended
     proof : of the bound or a little less, if it was asked for and could be made
+    unfinished : where a limit has struck, if the engine can go on
     """
 
     bound: float
@@ -58,6 +74,7 @@ class PartAnswer:
     nodes: int
     why: Termination
     proof: PartProof | None = None
+    unfinished: Unfinished | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +89,7 @@ class PartTask:
     seconds : for everything
     samples : of the whole problem, which these are; a proof is made if they are given
     keep : whether the proof is wanted, or only that it has been checked
+    earlier : where work on the same part has ended before
     """
 
     part: Problem
@@ -82,6 +100,7 @@ class PartTask:
     seed: int = 0
     samples: np.ndarray | None = None
     keep: bool = False
+    earlier: Unfinished | None = None
 
     def __call__(self, stop: Stop | None = None, observers: Sequence[Observer] = ()) -> PartAnswer:
         return solve_part(
@@ -93,6 +112,7 @@ class PartTask:
             seed=self.seed,
             samples=self.samples,
             keep=self.keep,
+            earlier=self.earlier,
             observers=observers,
             stop=stop,
         )
@@ -108,6 +128,7 @@ def solve_part(
     seed: int = 0,
     samples: np.ndarray | None = None,
     keep: bool = False,
+    earlier: Unfinished | None = None,
     observers: Sequence[Observer] = (),
     stop: Stop | None = None,
 ) -> PartAnswer:
@@ -133,11 +154,14 @@ def solve_part(
         restarts=1,
         certificate=samples is not None,
     )
-    runner = _engine_for(part, options)
+    runner = _engine_for(part, options) if earlier is None else engine(earlier.engine)
+    if earlier is not None:
+        ledger.resumed = earlier.state
 
     def run() -> Termination:
-        if labels is not None:
-            ledger.offer(labels, "start")
+        for known in (labels, None if earlier is None else earlier.labels):
+            if known is not None:
+                ledger.offer(known, "start")
         outcome = runner.run(part, ledger, options)
         if outcome.infeasible:
             ledger.raise_bound(math.inf)
@@ -153,6 +177,7 @@ def solve_part(
         why = stop.reason or Termination.INTERRUPTED
     except MemoryError:
         why = Termination.MEMORY
+    unfinished = _unfinished(runner, ledger, why)
     found = ledger.incumbent
     proof = None
     if samples is not None and _provable(ledger):
@@ -167,7 +192,19 @@ def solve_part(
         ledger.nodes,
         why,
         proof,
+        unfinished,
     )
+
+
+def _unfinished(runner: Engine, ledger: Ledger, why: Termination) -> Unfinished | None:
+    """What can be gone on from, unless somebody is still at work on it."""
+    if why not in (Termination.TIME, Termination.NODES) or ledger.sealed or ledger.resumable is None:
+        return None
+    found, state = ledger.incumbent, ledger.resumable.state()
+    kept = {
+        name: {key: np.asarray(bundle[key]) for key in bundle} for name, bundle in state.kept.items()
+    }  # off disk
+    return Unfinished(runner.name, replace(state, kept=kept), None if found is None else found.labels)
 
 
 def _provable(ledger: Ledger) -> bool:
