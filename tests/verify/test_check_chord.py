@@ -22,9 +22,23 @@ def data(n: int) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def proved() -> tuple[Problem, Certificate]:
-    problem = Problem(data(7), 2, variance="unknown")
+    problem = Problem(
+        data(7), 2, variance="unknown", weight_bounds=(0.01, 1.0)
+    )  # a bound of the squares is needed
     found = certmix.solve(problem, certificate=True, gap=1e-5).certificate
     return problem, found or Certificate({})  # a test says so if there is none
+
+
+def test_bounds_at_known_variances_may_be_enough() -> None:
+    """They say how fast the objective rises, too: no bound of the sum of squares is needed, and it is not claimed."""
+    problem = Problem(data(7), 2, variance="unknown")
+    found = certmix.solve(problem, certificate=True, gap=1e-5)
+    assert found.status == "optimal"
+    assert found.certificate is not None
+    document, arrays = dict(found.certificate.document), found.certificate.arrays
+    assert not any(part["squares"] for part in document["parts"])
+    assert check(document, arrays, problem.data).verified
+    assert not check({**document, "bound": document["objective"]}, arrays, problem.data).verified
 
 
 def test_it_is_verified_from_its_files(proved: tuple[Problem, Certificate], tmp_path: Any) -> None:
@@ -35,9 +49,9 @@ def test_it_is_verified_from_its_files(proved: tuple[Problem, Certificate], tmp_
     verdict = certmix.verify(tmp_path, problem)
     assert verdict.verified, verdict.sentence
     assert "any variance" in verdict.sentence
-    known = Problem(problem.data, 2, variance=1.0)
+    known = problem.replace(variance=1.0)
     assert "covariance" in certmix.verify(tmp_path, known).sentence
-    ranged = Problem(problem.data, 2, variance="unknown", variance_range=(0.1, None))
+    ranged = problem.replace(variance="unknown", variance_range=(0.1, None))
     assert "covariance" in certmix.verify(tmp_path, ranged).sentence
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from certmix.certificate.statement import state
-from certmix.problem import DirichletPrior, MaximumSize, MinimumSize, Problem
+from certmix.problem import DirichletPrior, GaussianPrior, MaximumSize, MinimumSize, Problem
 from certmix.problem.scale import sum_of_squares
 from certmix.verify.chords import (
     Envelope,
@@ -19,6 +19,8 @@ from certmix.verify.chords import (
     least_squares,
     least_weight_cost,
     lifted,
+    most_weight_cost,
+    rise,
     scales,
     slack,
 )
@@ -153,11 +155,11 @@ def stated(problem: Problem) -> dict:
         {"precision": np.stack([np.eye(2), 2 * np.eye(2), 3 * np.eye(2)])},
     ],
 )
-def test_the_least_cost_of_weights_is_below_all_sizes(options: dict) -> None:
-    """Every admissible choice of sizes costs as much; with uniform weights the bound is exact."""
+def test_costs_of_weights_are_between_least_and_most(options: dict) -> None:
+    """Every admissible choice of sizes costs as much; with uniform weights both bounds are exact."""
     data = np.random.default_rng(0).normal(size=(9, 2))
     problem = Problem(data, 3, variance="unknown", **options)
-    bound = least_weight_cost(read(stated(problem)))
+    bound, most = least_weight_cost(read(stated(problem))), most_weight_cost(read(stated(problem)))
     costs = []
     for sizes in itertools.product(range(10), repeat=3):
         sizes = np.array(sizes)
@@ -168,8 +170,31 @@ def test_the_least_cost_of_weights_is_below_all_sizes(options: dict) -> None:
             )
     assert bound <= min(costs) + 1e-12
     assert bound >= min(costs) - 12.0
+    assert max(costs) - 1e-12 <= most <= max(costs) + 12.0
     if options.get("weights") == "uniform":
         assert bound == pytest.approx(min(costs), abs=1e-9)
+        assert most == pytest.approx(max(costs), abs=1e-9)
+
+
+@pytest.mark.parametrize("options", [{"prior": GaussianPrior(0.0, 1.0)}, {"weight_bounds": (0.2, 1.0)}])
+def test_what_depends_on_more_than_sizes_has_no_largest_cost(options: dict) -> None:
+    """A prior on means costs what it likes, and tables of weights within bounds are lower bounds only."""
+    problem = Problem(np.random.default_rng(0).normal(size=(9, 2)), 3, variance="unknown", **options)
+    assert most_weight_cost(read(stated(problem))) == math.inf
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_points_say_how_fast_g_rises_at_least(seed: int) -> None:
+    """Never faster than the least half sum of squares; nearly as fast where that outweighs the rest."""
+    rng = np.random.default_rng(seed)
+    found = lines(rng)
+    at = 10.0 ** rng.uniform(-3, 4, int(rng.integers(1, 6)))
+    points = {0.0: float(found[1].min()), **{float(t): g(found, t) for t in at}}
+    least_slope = float(found[0].min())
+    assert 0.0 <= rise(points, float(found[1].max())) <= least_slope
+    points[1e9] = g(found, 1e9)
+    assert rise(points, float(found[1].max())) == pytest.approx(least_slope, rel=1e-4)
+    assert rise(points, math.inf) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from certmix.certificate.statement import state
 from certmix.problem import Problem
 from certmix.problem.scale import scale_range
 from certmix.result import Result
-from certmix.verify.chords import Envelope, Piece, least_squares, least_weight_cost, lifted, slack
+from certmix.verify import chords
+from certmix.verify.chords import Envelope, Piece, least_squares, lifted
 from certmix.verify.statement import read
 
 BISECTIONS = 40
@@ -39,8 +40,9 @@ class Bounds:
         self.half = 0.5 * problem.n_samples * problem.n_features
         self.low, self.high = scale_range(problem)
         stated = read(json.loads(json.dumps(state(problem))))
-        self.slack = slack(stated.precision)
-        self.points: dict[float, float] = {0.0: least_weight_cost(stated)}
+        self.slack = chords.slack(stated.precision)
+        self.points: dict[float, float] = {0.0: chords.least_weight_cost(stated)}
+        self.most = chords.most_weight_cost(stated)
         self.slope = 0.0
 
     @property
@@ -51,7 +53,8 @@ class Bounds:
     def envelope(self, more: dict[float, float] | None = None, slope: float = 0.0) -> Envelope:
         """With more points or a better slope, if there are any."""
         points = {**self.points, **(more or {})}
-        return Envelope(sorted(points.items()), max(self.slope, slope), self.half, self.low, self.high)
+        slope = max(self.slope, slope, chords.rise(points, self.most))
+        return Envelope(sorted(points.items()), slope, self.half, self.low, self.high)
 
     def point(self, scale: float, bound: float) -> dict[float, float]:
         """The point that follows from a bound of the problem at a scale."""
@@ -60,6 +63,10 @@ class Bounds:
         found = lifted(bound, p.n_samples, half_log_det, p.covariance.half_log_det)
         at = scale * (1.0 + self.slack)
         return {at: max(found, self.points.get(at, -math.inf))}
+
+    def rise(self, scale: float, bound: float) -> float:
+        """What a bound of g at a scale says of the slope."""
+        return chords.rise({scale: bound}, self.most)
 
     def slope_from(self, squares: Problem, scale: float, bound: float) -> float:
         """The slope that follows from a bound of the problem of the sum of squares at a scale."""

@@ -24,6 +24,7 @@ from certmix.variance.unbounded import scatterless, unbounded
 TIGHT = 0.3  # of the allowed gap, at the variance of the incumbent
 LOOSE = 0.1  # of what would still be missing, where a solve cannot settle its neighbourhood
 SLOPE_GAP = 0.1  # relative, of the least sum of squares
+STRONG = 0.5  # share of the least sum of squares that is as good as all of it
 STEEP = 64.0  # times the incumbent's scale: there the sum of squares outweighs unlike determinants
 PATIENCE = 1.0  # seconds that a solve may go on when its bound is good enough
 MOST_ROUNDS = 20  # of local search at the best variance so far
@@ -77,14 +78,15 @@ class VarianceRun:
     def run(self) -> Termination:
         """Work until the gap is reached or a limit strikes."""
         self._local_search()
-        if self.bounds.sloped:
-            self._solve_uniform()
-        else:
-            self._tell()
-        if self.bounds.sloped and self.bounds.slope == 0.0 and not self.infeasible:
-            self.ledger.message("no least sum of squares is proved, so nothing keeps the variance from zero")
-            return stop_reason(self.ledger, self.options) or Termination.EXHAUSTED
+        self._tell()
         scale, stalled = self._scale(), 0
+        if self.bounds.sloped and self._expected_rise(scale) < STRONG:
+            self._solve_uniform()
+            if self.bounds.slope == 0.0 and not self.infeasible:
+                self.ledger.message(
+                    "no least sum of squares is proved, so nothing keeps the variance from zero"
+                )
+                return stop_reason(self.ledger, self.options) or Termination.EXHAUSTED
         while (reason := stop_reason(self.ledger, self.options)) is None and not self.infeasible:
             before = self.ledger.upper - self.ledger.bound
             self._solve(scale)
@@ -154,6 +156,14 @@ class VarianceRun:
         means = self.squares.at_scale(1.0).objective.best_means(found.labels)
         squares = 0.5 * float(self.problem.objective.distances_to_own(found.labels, means).sum())
         return self.bounds.half / squares if squares > 0.0 else self._scale()
+
+    def _expected_rise(self, scale: float) -> float:
+        """What share of the incumbent's sum of squares the problem at its scale will prove to be needed."""
+        found, bounds = self.ledger.incumbent, self.bounds
+        if found is None:
+            return 0.0
+        value = found.value + bounds.half * math.log(scale)
+        return bounds.rise(scale, value) * scale / bounds.half
 
     @property
     def _points(self) -> int:

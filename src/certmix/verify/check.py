@@ -238,6 +238,7 @@ def _chord(
         else:
             found = chords.lifted(at_most, stated.n, inner.half_log_det, stated.half_log_det)
             points[scale] = max(found, points.get(scale, -math.inf))
+    slope = max(slope, chords.rise(points, chords.most_weight_cost(stated)))
     low, high = chords.scales(stated.variances)
     envelope = chords.Envelope(sorted(points.items()), slope, 0.5 * stated.n * stated.d, low, high)
     if not envelope.bound >= bound:

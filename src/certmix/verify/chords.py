@@ -3,8 +3,8 @@
 Let t = 1 / sigma^2 and g(t) the least of ``t W/2 + E`` over all clusterings, W their sum of squares in the metric of
 the shape, E all else: the least of functions whose graphs are lines, so g is concave. The objective is g(t) - N log t,
 N = n d / 2. Between two points g lies above the chord of lower bounds there; to the right of the last one it rises by
-at least the least W/2. For every s > 0, ``-log t >= -(log s + t/s - 1)``, so that a chord less N log t is at least a
-line, and a line is least at an end.
+at least the least W/2, which is at least (g(t) - E) / t with the largest E. For every s > 0,
+``-log t >= -(log s + t/s - 1)``, so that a chord less N log t is at least a line, and a line is least at an end.
 """
 
 from __future__ import annotations
@@ -174,8 +174,34 @@ def slack(precision: Array) -> float:
 
 
 def least_weight_cost(s: Statement) -> float:
-    """A lower bound of g(0): what sizes that add up to n cost at least, by a multiplier on their sum."""
+    """A lower bound of g(0): what sizes that add up to n cost at least."""
+    return _least_total(s, *entropy(s))
+
+
+def most_weight_cost(s: Statement) -> float:
+    """An upper bound of E, what does not depend on t: of what sizes that add up to n cost at most.
+
+    Infinite where E depends on more than sizes, or tables of sizes are no more than lower bounds.
+    """
+    bounded = s.fixed_weights is None and bool(np.any(s.weight_lower > 0.0) or np.any(s.weight_upper < 1.0))
+    if bounded or any(matrix.any() for matrix in s.prior_precision):
+        return math.inf
     tables, slip = entropy(s)
+    return -_least_total(s, np.where(np.isfinite(tables), -tables, math.inf), slip)
+
+
+def rise(points: Mapping[float, float], most: float) -> float:
+    """A lower bound of the least W/2 from points (t, L): g(t) is at most ``t W/2 + most`` of every clustering."""
+    best = 0.0
+    for t, bound in points.items():
+        rest = below(bound - most, gamma(4) * (abs(bound) + abs(most)))
+        if t > 0.0 and rest > 0.0:
+            best = max(best, below(rest / t, 4 * UNIT * rest / t))
+    return best
+
+
+def _least_total(s: Statement, tables: Array, slip: float) -> float:
+    """A lower bound of the tables' least total over sizes that add up to n, by a multiplier on their sum."""
     low, high = s.size_limits()
     sizes = np.arange(s.n + 1.0)
     kept = [slice(low[k], high[k] + 1) for k in range(s.K)]
