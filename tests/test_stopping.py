@@ -104,6 +104,30 @@ def test_work_that_does_not_listen_is_left_alone() -> None:
     assert ended.wait(5.0)
 
 
+def test_a_thread_that_loads_a_kernel_is_not_ended() -> None:
+    """Numba's tables would be left in pieces, and the next run in the process would fail for it."""
+    told: list[str] = []
+    source = """
+def load(told):
+    import time
+    try:
+        for _ in range(100):
+            time.sleep(0.02)
+        told.append("loaded")
+    except BaseException as error:
+        told.append(type(error).__name__)
+"""
+    for name in ("numba.core.pretended", "elsewhere"):
+        space: dict[str, Any] = {"__name__": name}
+        exec(source, space)
+        with pytest.raises(Abandoned):
+            attend(lambda space=space: space["load"](told), Stop(0.05), 0.05)  # type: ignore[misc]
+    until = time.perf_counter() + 60.0
+    while len(told) < 2 and time.perf_counter() < until:
+        time.sleep(0.05)
+    assert sorted(told) == ["LeftAlone", "loaded"]
+
+
 @pytest.mark.parametrize("name", ["SIGINT"])
 def test_an_interruption_is_heard_while_a_kernel_works(name: str) -> None:
     """Ctrl-C in the middle of a long pricing: the kernel returns at once, and what it returns is a bound."""

@@ -61,7 +61,7 @@ def listen() -> None:
 def _hear(number: int, frame: Any) -> None:
     for tell in listeners:
         tell()
-    if _state.mode is _Mode.RAISING and importing(frame):
+    if _state.mode is _Mode.RAISING and loading(frame):
         _remind(number)
         return
     if _state.mode is _Mode.ENDING:
@@ -72,10 +72,11 @@ def _hear(number: int, frame: Any) -> None:
     _state.pending = _state.mode is _Mode.NOTING
 
 
-def importing(frame: Any) -> bool:
-    """Whether a module is just being imported: half of it would be left, and the next import of it fail."""
+def loading(frame: Any) -> bool:
+    """Whether a module or a kernel is just being loaded: half of it would be left, and the next time it would fail."""
     while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
+        of = str(frame.f_globals.get("__name__", ""))
+        if frame.f_code.co_filename.startswith("<frozen importlib") or of.startswith(("numba.", "llvmlite.")):
             return True
         frame = frame.f_back
     return False

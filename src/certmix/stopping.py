@@ -28,7 +28,7 @@ from typing import TypeVar
 import numpy as np
 
 from certmix import compiling, memory
-from certmix.interruption import importing
+from certmix.interruption import loading
 from certmix.status import Termination
 
 T = TypeVar("T")
@@ -170,7 +170,7 @@ def attend(work: Callable[[], T], stop: Stop, limit: float = math.inf) -> T:
 def _end_thread(thread: threading.Thread) -> None:
     """Let a thread that is abandoned end at its next step in Python."""
     frame = sys._current_frames().get(thread.ident or 0)
-    if thread.ident is not None and not importing(frame):  # half a module would be left behind
+    if thread.ident is not None and not loading(frame):
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(LeftAlone))
     atexit.register(
         thread.join, LAST
