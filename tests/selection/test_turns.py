@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from typing import Any
 
 import numpy as np
@@ -266,3 +267,18 @@ def test_a_signal_that_came_after_the_limit_of_a_turn_ends_the_turns(monkeypatch
     assert found.interrupted
     assert len(found.rows) == 1
     assert not found.proved
+
+
+def test_the_check_of_the_comparison_ends_with_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proofs that nobody has checked yet may take long: at the limit the table stands without their certificate."""
+
+    def endless(*_: object) -> None:
+        while True:
+            time.sleep(0.01)
+
+    monkeypatch.setattr(turns, "compared", endless)
+    found = certmix.path(TWO, "1:2", variance=1.0, time_limit=2.0)
+    assert found.best == 2
+    assert found.certificate is None
+    assert not found.interrupted
+    assert turns.UNCHECKED in found.notes

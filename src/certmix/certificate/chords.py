@@ -74,7 +74,7 @@ def needed(problem: Problem, solved: Sequence[Solved]) -> list[Solved]:
 
 def _as_proved(result: Result) -> Result:
     """With the gap that was reached instead of the one that was asked for: all of the bound is wanted."""
-    gap = result.gap_absolute + 1e-9 * max(1.0, abs(result.objective))
+    gap = (1.0 + 1e-5) * result.gap_absolute + 1e-9 * max(1.0, abs(result.objective))
     return replace(result, tolerances=Tolerances(0.0, gap))
 
 

@@ -22,15 +22,18 @@ from certmix.selection.path import Path, Row, judged
 from certmix.selection.problems import maker, numbers, problems
 from certmix.solving import solve
 from certmix.status import Status, Termination
+from certmix.stopping import Abandoned, Stop, attend
 
 FIRST = 2.0  # seconds of the first turn
 LONGER = 4.0  # so many times as long is the next: runs begin anew, so less would be wasteful
 LEAST = 0.05  # seconds: less is no turn
+MOMENT = 1.0  # seconds that the comparison may take after Ctrl-C
 BEYOND = (
     1e-7  # relatively, how far beyond what rules a number out its run goes: the checker rounds in other ways
 )
 SOFT = 0.02  # share of the time that EM may take for every number
 LOCAL = "hard-em"
+UNCHECKED = "no certificate of the comparison: there was no time left to check it"
 NOT_HERE = ("start", "resume", "target")
 
 
@@ -335,4 +338,11 @@ class _Turns:
             return replace(found, proved=False)
         if self.options.verify is False and self.options.certificate is not True:
             return found
-        return compared(found, self.known[0].problem.data)
+        limit = math.inf if self.options.time_limit is None else self.options.time_limit
+        stop = Stop(max(LEAST, MOMENT if self.interrupted else self.left))
+        try:
+            with interruption.raising():
+                return attend(lambda: compared(found, self.known[0].problem.data), stop, limit)
+        except (Abandoned, KeyboardInterrupt):  # proofs that were made but not checked take their time
+            cut = found.interrupted or stop.reason is not Termination.TIME
+            return replace(found, notes=(*found.notes, UNCHECKED), interrupted=cut)
