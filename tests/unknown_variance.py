@@ -9,7 +9,7 @@ import numpy as np
 
 from certmix.errors import InfeasibleError
 from certmix.problem import Problem, is_feasible
-from certmix.variance.unbounded import scatterless
+from certmix.variance.unbounded import flat, scatterless
 from claims import Truth
 
 
@@ -28,6 +28,21 @@ def with_unknown_variance(problem: Problem, rng: np.random.Generator) -> Problem
         precision=np.asarray(shape) if len(shape) > 1 else shape.entries[0],
         variance_range=limits,
     )
+
+
+def takes_diagonal(problem: Problem) -> bool:
+    """Whether the problem can have an unknown variance for every feature."""
+    free = not problem.prior.on_means and not problem.has_mean_box
+    return 2 <= problem.n_features <= 3 and free and problem.covariance.shared
+
+
+def with_unknown_diagonal(problem: Problem, rng: np.random.Generator) -> Problem:
+    """The problem with an unknown variance for every feature; half of the time within a range, which may bind."""
+    if rng.random() < 0.5:
+        return problem.replace(variance="diagonal")
+    low, high = np.sort(10.0 ** rng.uniform(-3, 3, 2))
+    limits = (float(low) if rng.random() < 0.7 else None, float(high) if rng.random() < 0.7 else None)
+    return problem.replace(variance="diagonal", variance_range=limits)
 
 
 def truth_with_variance(problem: Problem) -> Truth:
@@ -51,6 +66,8 @@ def best_value(problem: Problem, labels: np.ndarray) -> float:
     assert problem.covariance.variances is not None
     n, d = problem.data.shape
     low, high = problem.covariance.variances
+    if problem.covariance.per_feature:
+        return best_diagonal_value(problem, labels)
 
     def at(variance: float) -> tuple[float, float]:
         """The objective at a variance with the best means there, and the half sum of squares."""
@@ -75,3 +92,19 @@ def best_value(problem: Problem, labels: np.ndarray) -> float:
         i = int(np.argmin(values))
         first, last = grid[max(i - 1, 0)], grid[min(i + 1, 59)]
     return float(min(values))
+
+
+def best_diagonal_value(problem: Problem, labels: np.ndarray) -> float:
+    """Every feature has the variance around its averages; minus infinity where one has none."""
+    assert problem.covariance.variances is not None
+    y, n, sizes = problem.data, problem.n_samples, np.bincount(labels, minlength=problem.n_components)
+    low = problem.covariance.variances[0]
+    if low == 0.0 and any(flat(problem, labels, j) for j in range(problem.n_features)):
+        return -math.inf
+    squares = np.zeros(problem.n_features)
+    for k in np.unique(labels):
+        squares += ((y[labels == k] - y[labels == k].mean(axis=0)) ** 2).sum(axis=0)
+    variances = np.clip(squares / n, *problem.covariance.variances)
+    weights = problem.objective.best_weights(sizes)
+    rest = problem.objective.weight_cost(sizes, weights)
+    return float(np.sum(0.5 * squares / variances + 0.5 * n * np.log(variances)) + rest)

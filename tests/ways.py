@@ -47,7 +47,12 @@ from certmix.verify.check import check
 from claims import Claim, Truth, find_truth
 from pretended_cluster import pretended
 from resumed import searched_in_pieces, solved_in_pieces
-from unknown_variance import truth_with_variance, with_unknown_variance
+from unknown_variance import (
+    takes_diagonal,
+    truth_with_variance,
+    with_unknown_diagonal,
+    with_unknown_variance,
+)
 
 CERTIFIED = ("interval", "dual", "sdp", "bnb", "dynamic")
 MOST_CLUSTERINGS = 1000  # that are enumerated, each with its best variance
@@ -402,9 +407,21 @@ def _assert_no_forgery(draw: Draw, found: Certificate) -> None:
     assert not verdict.verified, f"a bound of {bound!r} above the optimum {draw.truth.optimum!r} is verified"
 
 
+def _few_with_own_variances(problem: Problem, truth: Truth) -> bool:
+    return takes_diagonal(problem) and _few_clusterings(problem, truth)
+
+
 def _unknown_variance(draw: Draw) -> Claim:
     """The same problem with an unknown variance, by any engine inside; half of the time its certificate is checked."""
-    problem = with_unknown_variance(draw.problem, draw.rng)
+    return _found_with_variance(draw, with_unknown_variance(draw.problem, draw.rng), "unknown variance")
+
+
+def _unknown_diagonal(draw: Draw) -> Claim:
+    """The same problem with an unknown variance for every feature."""
+    return _found_with_variance(draw, with_unknown_diagonal(draw.problem, draw.rng), "unknown diagonal")
+
+
+def _found_with_variance(draw: Draw, problem: Problem, way: str) -> Claim:
     truth = truth_with_variance(problem)
     able = [n for n in ("interval", "dual", "sdp", "parts") if _taken_by(n)(draw.problem, draw.truth)]
     options = replace(draw.options(), certificate=True if draw.chance(0.5) else None)
@@ -415,13 +432,13 @@ def _unknown_variance(draw: Draw) -> Claim:
     except InputError:
         assert truth.optimum == -math.inf, f"refused, but the optimum is {truth.optimum!r}"
         unknown = math.inf, lower, None, Status.UNKNOWN, Termination.TIME, ()
-        return Claim("unknown variance", *unknown, options, 0.0, about=(problem, truth))
+        return Claim(way, *unknown, options, 0.0, about=(problem, truth))
     if options.certificate and result.certificate is not None:
         verdict = check(result.certificate.document, result.certificate.arrays, problem.data)
         assert verdict.verified, f"its own certificate is rejected: {verdict.sentence}"
         lower = verdict.bound
     return Claim(
-        "unknown variance",
+        way,
         result.objective,
         max(lower, result.lower_bound),
         result.labels,
@@ -574,6 +591,7 @@ WAYS = (
     Way("unknown variance", 0.3, _unknown_variance, _few_clusterings),
     Way("k-means", 0.2, _kmeans, _always),
     Way("weighted", 0.2, _weighted, lambda problem, _: problem.n_samples <= 9),
+    Way("unknown diagonal", 0.3, _unknown_diagonal, _few_with_own_variances),
 )
 NAMES = tuple(way.name for way in WAYS)
 

@@ -79,8 +79,8 @@ class Result:
         What the checker said, where the level is ``verified``; ``lower_bound`` is then the bound that it confirmed.
     verification : str
         How long the proof took to make and to check, or why it is not verified; empty where there was nothing to prove.
-    variance : float, or None
-        The variance that was found with the clustering, where it was unknown.
+    variance : float, ndarray of shape (d,), or None
+        The variance that was found with the clustering, where it was unknown; or one for every feature.
     variance_interval : (lower, upper), or None
         Between which the variance was unknown and the clustering is proved optimal, to within the gap that was asked
         for: at every known variance in it no clustering is better by more.
@@ -133,7 +133,7 @@ class Result:
     verdict: Verdict | None = None
     verification: str = ""
     resumes: int = 0
-    variance: float | None = None
+    variance: float | np.ndarray | None = None
     variance_interval: tuple[float, float] | None = None
     envelope: np.ndarray | None = None
     model: Mapping[str, str] = field(default_factory=dict)
@@ -421,7 +421,7 @@ def condensed(result: Result, problem: Problem) -> Result:
 
 def _variance_interval(problem: Problem, ledger: Ledger) -> tuple[float, float] | None:
     point = ledger.incumbent
-    if point is None or point.variance is None or ledger.envelope is None:
+    if point is None or not isinstance(point.variance, float) or ledger.envelope is None:
         return None
     scale = 1.0 / point.variance
     squares = 0.5 * float(problem.objective.distances_to_own(point.labels, point.means).sum())

@@ -83,7 +83,11 @@ def as_dict(result: Result) -> dict[str, Any]:
             "absolute": quantity.shown(result.tolerances.absolute),
         },
         "sizes": _plain(result.sizes),
-        "variance": finite(result.variance) if result.variance is not None else None,
+        "variance": result.variance.tolist()
+        if isinstance(result.variance, np.ndarray)
+        else None
+        if result.variance is None
+        else finite(result.variance),
         "variance_interval": None
         if result.variance_interval is None
         else [finite(v) for v in result.variance_interval],
@@ -262,7 +266,7 @@ def _fields(document: Mapping[str, Any]) -> dict[str, Any]:
             TracePoint(float(seconds), hidden(incumbent, math.inf), hidden(bound, -math.inf))
             for seconds, incumbent, bound in document["trace"]
         ),
-        "variance": _positive(document.get("variance")),
+        "variance": _variance(document.get("variance")),
         "variance_interval": _interval(document.get("variance_interval")),
         "envelope": _array(document.get("envelope"), "envelope", (None, 2), np.float64),
         "nodes": int(document["nodes"]),
@@ -294,6 +298,15 @@ def _quantity(value: Any) -> Quantity:
     if found != Quantity(**value):
         raise InputError(f"its objective is said to be {value!r}")
     return found
+
+
+def _variance(value: Any) -> float | np.ndarray | None:
+    """One for all features, or one for each."""
+    return (
+        np.array([_positive(v) for v in value], dtype=np.float64)
+        if isinstance(value, list)
+        else _positive(value)
+    )
 
 
 def _positive(value: Any) -> float | None:

@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from certmix.status import Status
 
 if TYPE_CHECKING:
@@ -122,6 +124,12 @@ def _variance(result: Result) -> list[str]:
     """The variance that was found, and for which known ones the clustering is optimal too."""
     if result.variance is None:
         return []
+    if isinstance(result.variance, np.ndarray):
+        each = ", ".join(
+            f"{name} {number(float(v), 6)}"
+            for name, v in zip(result.feature_names, result.variance, strict=True)
+        )
+        return [_rule("-"), textwrap.fill(f"Variances found with the clustering: {each}.", WIDTH)]
     said = f"Variance {number(result.variance, 8)}, found with the clustering."
     if result.variance_interval is not None:
         low, high = (number(v, 6) for v in result.variance_interval)

@@ -82,11 +82,11 @@ def test_a_shape_adds_its_determinant() -> None:
 
 
 def test_uniform_weights_take_one_solve() -> None:
-    """Then the clustering does not depend on the variance: the least sum of squares says all."""
+    """Then the clustering does not depend on the variance: one known variance says all."""
     result = certmix.solve(Problem(blobs(20, 4), 3, variance="unknown", weights="uniform"), verify=False)
     assert result.status is Status.OPTIMAL
     assert result.envelope is not None
-    assert len(result.envelope) == 1  # the end at eta = 0
+    assert len(result.envelope) == 2  # with the end at eta = 0
 
 
 @pytest.mark.parametrize("limits", [(3.0, None), (None, 0.05), (3.0, 4.0)])

@@ -46,7 +46,7 @@ def chained(
     if not np.isfinite(bound):
         raise Unproved("no bound follows from those at known variances")
     claim = {"claim": "chord", "objective": float(result.objective), "bound": float(bound), "parts": parts}
-    assert result.variance is not None
+    assert isinstance(result.variance, float)
     own = {**incumbent(result), "incumbent/variance": np.array([result.variance])}
     certificate = Certificate(stated(problem, result, claim), NestedArrays(own, arrays))
     verdict = check(certificate.document, certificate.arrays, problem.data, known)

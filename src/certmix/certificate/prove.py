@@ -76,6 +76,8 @@ def make(
         raise Unproved("there is no clustering with a lower bound")
     if result.certificate_level.startswith("attested"):
         raise Unproved(f"its bound is {result.certificate_level}")
+    if problem.covariance.per_feature:
+        raise Unproved("there are no certificates yet where every feature has an unknown variance of its own")
     if problem.covariance.unknown and not infeasible:
         end = time.perf_counter() + (math.inf if time_limit is None else time_limit)
 

@@ -21,7 +21,10 @@ def state(problem: Problem, rules: Rules | None = None) -> dict[str, Any]:
     p, rules = problem, problem.rules if rules is None else rules
     boxed, prior = p.has_weight_box, p.prior
     K, d = p.n_components, p.n_features
-    unknown = {} if p.covariance.variances is None else {"variance": _range(p.covariance.variances)}
+    unknown: dict[str, Any] = {}
+    if p.covariance.variances is not None:
+        each = ["each feature"] if p.covariance.per_feature else []  # the checker takes no such statement
+        unknown = {"variance": [*_range(p.covariance.variances), *each]}
     return {
         **unknown,
         "n_samples": p.n_samples,

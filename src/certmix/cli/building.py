@@ -169,7 +169,7 @@ def read_data(request: Request) -> _Data:
 
 
 def _check_covariance_options(request: Request) -> None:
-    unknown = request.variance is not None and parsing.variance(request.variance) == parsing.UNKNOWN
+    unknown = request.variance is not None and parsing.variance(request.variance) in parsing.UNKNOWN
     known = request.variance or request.precision or request.precision_from or built_in(request)
     if request.variance_range is not None and known and not unknown:
         raise InputError("--variance-range is for an unknown variance: add --variance unknown")
@@ -270,7 +270,7 @@ def _covariance(request: Request, data: _Data) -> dict[str, Any]:
     """The arguments of :class:`Problem` about the covariance; none where nothing is known."""
     variance = None if request.variance is None else parsing.variance(request.variance)
     limits = None if request.variance_range is None else parsing.variance_range(request.variance_range)
-    if variance == parsing.UNKNOWN:
+    if variance in parsing.UNKNOWN:
         shape = replace(request, variance=None, variance_range=None)
         given = shape.precision is not None or shape.precision_from is not None
         return {

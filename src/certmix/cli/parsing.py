@@ -7,7 +7,7 @@ from typing import Any
 
 from certmix.errors import InputError
 
-UNKNOWN = "unknown"
+UNKNOWN = ("unknown", "diagonal")
 
 
 def whole(text: str) -> int:
@@ -61,9 +61,9 @@ def weights(text: str) -> Any:
 
 
 def variance(text: str) -> Any:
-    """One number, or one for each component; or ``unknown``."""
-    if text.strip().lower() == UNKNOWN:
-        return UNKNOWN
+    """One number, or one for each component; or ``unknown``, or ``diagonal``."""
+    if text.strip().lower() in UNKNOWN:
+        return text.strip().lower()
     found = numbers(text, "--variance")
     return found[0] if len(found) == 1 else found
 

@@ -101,10 +101,10 @@ class Request:
     variance: Annotated[
         str | None,
         Option(
-            "Known variance: one number, or one for each component; unknown, to find it (times --precision, if given). "
-            "Default: unknown, but with uniform weights 1.",
+            "Known variance: one number, or one for each component; unknown, to find it (times --precision, if given); "
+            "diagonal, to find one for each of two or three features. Default: unknown, but with uniform weights 1.",
             metavar="V",
-            choices=("unknown",),
+            choices=("unknown", "diagonal"),
             panel=_MODEL,
         ),
     ] = None

@@ -64,7 +64,7 @@ def _half_squares(result: Result) -> float | None:
     """Half the sum of squares of the clustering in the metric of the shape; None where the samples were not kept."""
     if result.data is None or result.precision is None or result.labels is None or result.means is None:
         return None
-    assert result.variance is not None
+    assert isinstance(result.variance, float)
     matrices, total = Matrices(result.precision), 0.0
     for k, mean in enumerate(result.means):
         away = result.data[result.labels == k] - mean

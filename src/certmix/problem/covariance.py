@@ -1,6 +1,7 @@
 """Known covariances, shared or one for each component, and three rules that estimate them from classes.
 
-A covariance may also be known but for one factor, the variance sigma^2: then its shape is known.
+A covariance may also be known but for one factor, the variance sigma^2: then its shape is known. Or it is known to be
+diagonal, with a variance for every feature, and nothing else.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ RULES: tuple[str, ...] = ("mean-precision", "mean-covariance", "pooled")
 
 # A matrix whose eigenvalues spread further than this is numerically singular in double precision.
 _CONDITION_LIMIT = 1e14
+# Of a diagonal covariance that is unknown: simplices in more dimensions are too many.
+MOST_VARIANCES = 3
 # The eigenvalues of a larger matrix would take longer than most runs.
 _MOST_EIGENVALUES = 500
 
@@ -38,22 +41,25 @@ class Covariance:
         and is left out.
     variances : (lower, upper), or None
         Between which the unknown variance lies that the covariances are to be multiplied by; None when they are known.
+    per_feature : bool
+        Whether every feature has an unknown variance of its own.
     """
 
     precision: Matrices
     half_log_det: np.ndarray
     variances: tuple[float, float] | None = None
+    per_feature: bool = False
 
     @property
     def unknown(self) -> bool:
         """Whether the variance is to be found."""
         return self.variances is not None
 
-    def scaled(self, scale: float) -> Covariance:
-        """The known covariance whose precision is so many times that of this shape."""
+    def scaled(self, scale: float | np.ndarray) -> Covariance:
+        """The known covariance whose precision is so many times that of this shape (of each feature, or of all)."""
         half = np.zeros(len(self.half_log_det))
         if not self.shared:
-            half = self.half_log_det - 0.5 * self.precision.entries.shape[1] * math.log(scale)
+            half = self.half_log_det - 0.5 * self.precision.entries.shape[1] * math.log(float(scale))
         return Covariance(Matrices(scale * self.precision.entries), frozen(half))
 
     @property
@@ -90,10 +96,13 @@ def covariance_of(
     covariance: Any = None,
     variance_range: Any = None,
 ) -> Covariance:
-    """Validate what was given: a known covariance, or a shape and ``variance="unknown"``."""
-    unknown = isinstance(variance, str) and variance == "unknown"
+    """Validate what was given: a known covariance, or a shape and ``variance="unknown"``, or ``"diagonal"``."""
+    diagonal = isinstance(variance, str) and variance == "diagonal"
+    unknown = diagonal or (isinstance(variance, str) and variance == "unknown")
     if variance_range is not None and not unknown:
         raise InputError("a range of variances is given, but the variance is not unknown")
+    if diagonal:
+        _check_diagonal(n_features, precision, covariance)
     shape = known_covariance(
         n_components=n_components,
         n_features=n_features,
@@ -106,7 +115,20 @@ def covariance_of(
     half = shape.half_log_det
     if shape.shared:
         half = frozen(np.full(n_components, -0.5 * shape.precision.log_determinant(0)))
-    return Covariance(shape.precision, half, _variances(variance_range))
+    return Covariance(shape.precision, half, _variances(variance_range), diagonal and n_features > 1)
+
+
+def _check_diagonal(n_features: int, precision: Any, covariance: Any) -> None:
+    if precision is not None or covariance is not None:
+        raise InputError(
+            "a diagonal covariance that is unknown has no shape: leave precision and covariance out"
+        )
+    if n_features > MOST_VARIANCES:
+        raise InputError(
+            f"an unknown variance for every feature is found for up to {MOST_VARIANCES} features, and there are "
+            f"{n_features}: give the shape of the covariance and the variance 'unknown' (one factor for all), or "
+            "scale the features"
+        )
 
 
 def _variances(given: Any) -> tuple[float, float]:
@@ -150,7 +172,7 @@ def known_covariance(
 def _from_variance(variance: Any, n_components: int, d: int) -> Covariance:
     """A scalar for all components, or one scalar for each."""
     if isinstance(variance, str):
-        raise InputError(f"variance must be numbers or 'unknown', not {variance!r}")
+        raise InputError(f"variance must be numbers, 'unknown' or 'diagonal', not {variance!r}")
     v = numbers(variance, "variance")
     if v.ndim > 1 or (v.ndim == 1 and v.shape[0] != n_components):
         raise InputError(
@@ -172,7 +194,7 @@ def _taken_over(found: Covariance, n_components: int, d: int) -> Covariance:
         raise InputError("the covariance is that of a problem with other features or components")
     if per_component:
         return found
-    return Covariance(found.precision, frozen(np.zeros(n_components)), found.variances)
+    return Covariance(found.precision, frozen(np.zeros(n_components)), found.variances, found.per_feature)
 
 
 def _from_matrices(matrix: Any, what: str, n_components: int, d: int) -> Covariance:

@@ -24,7 +24,7 @@ class Point:
     means: np.ndarray
     weights: np.ndarray
     value: float
-    variance: float | None = None
+    variance: float | np.ndarray | None = None
 
 
 class Objective:
@@ -45,7 +45,11 @@ class Objective:
 
     # -- a full point ----------------------------------------------------------------------------------------
     def value(
-        self, labels: np.ndarray, means: np.ndarray, weights: np.ndarray, variance: float | None = None
+        self,
+        labels: np.ndarray,
+        means: np.ndarray,
+        weights: np.ndarray,
+        variance: float | np.ndarray | None = None,
     ) -> float:
         """The objective of a full point; infinite where a used weight is zero. Ignores side constraints.
 
@@ -54,15 +58,23 @@ class Objective:
         p = self.problem
         labels = self.checked_labels(labels)
         sizes = np.bincount(labels, minlength=p.n_components)
-        total = self.distances_to_own(labels, means).sum() * 0.5
+        squares = self.half_squares(labels, means)
+        total = float(np.sum(squares))
         if p.covariance.unknown:
-            v = best_variance(p, total) if variance is None else variance
-            if v == 0.0:
+            v = best_variance(p, squares) if variance is None else variance
+            if np.any(v == 0.0):
                 return -math.inf
-            total = total / v + 0.5 * p.n_samples * p.n_features * math.log(v)
+            each = 0.5 * p.n_samples * (1 if p.covariance.per_feature else p.n_features)
+            total = float(np.sum(squares / v + each * np.log(v)))
         total += float(sizes @ p.covariance.half_log_det)
         total += self.weight_cost(sizes, weights)
         return float(total + self.mean_prior_cost(means))
+
+    def half_squares(self, labels: np.ndarray, means: np.ndarray) -> float | np.ndarray:
+        """Half the sum of squares; for every feature where each has its own unknown variance."""
+        if not self.problem.covariance.per_feature:
+            return float(self.distances_to_own(labels, means).sum() * 0.5)
+        return np.asarray(0.5 * ((self.problem.data - means[labels]) ** 2).sum(axis=0))
 
     def distances_to_own(self, labels: np.ndarray, means: np.ndarray) -> np.ndarray:
         """Squared Mahalanobis distance of every sample to its own component's mean."""
@@ -117,7 +129,7 @@ class Objective:
             return Point(labels, means, weights, self.value(labels, means, weights))
         if prior_moves_means(self.problem):
             means = self._means_with_variance(labels, means)
-        variance = best_variance(self.problem, 0.5 * self.distances_to_own(labels, means).sum())
+        variance = best_variance(self.problem, self.half_squares(labels, means))
         return Point(labels, means, weights, self.value(labels, means, weights, variance), variance)
 
     def _means_with_variance(self, labels: np.ndarray, means: np.ndarray) -> np.ndarray:

@@ -60,6 +60,8 @@ class Problem:
         ``variance="unknown"``: the covariance is known but for a factor, which is found together with the clustering. A
         precision or covariance beside it is the shape that the factor multiplies; the identity when none is given.
 
+        ``variance="diagonal"``: every feature has a variance of its own, which is found; for two or three features.
+
         Default: ``"unknown"``; with uniform weights, where the clustering does not depend on it, unit variance.
     variance_range : (smallest, largest), optional
         Between which an unknown variance lies; None for an end that is open.
@@ -155,6 +157,10 @@ class Problem:
                 precision=precision,
                 covariance=covariance,
                 variance_range=variance_range,
+            )
+        if self.covariance.per_feature and (self.prior.on_means or self.has_mean_box):
+            raise InputError(
+                "with an unknown variance for every feature there can be no prior on the means and no bounds on them"
             )
         if self._assumed and self.samples.dominating is not None:
             warnings.warn(_dominated(self.samples), CovarianceWarning, stacklevel=2)
@@ -272,8 +278,11 @@ class Problem:
 
         return Objective(self)
 
-    def at_scale(self, scale: float) -> Problem:
-        """The same problem with a known variance, ``1 / scale``: its precision is so many times the shape's."""
+    def at_scale(self, scale: float | np.ndarray) -> Problem:
+        """The same problem with a known variance, ``1 / scale``: its precision is so many times the shape's.
+
+        Of a diagonal covariance: a scale for every feature.
+        """
         found = copy.copy(self)
         for computed in ("objective", "_instance"):
             vars(found).pop(computed, None)

@@ -45,10 +45,12 @@ def sum_of_squares(problem: Problem) -> Problem:
     )
 
 
-def best_variance(problem: Problem, half_squares: float) -> float:
-    """``W / (n d)``, or the end of the range that is nearest to it."""
+def best_variance(problem: Problem, half_squares: float | np.ndarray) -> float | np.ndarray:
+    """``W / (n d)``, or of every feature ``W_j / n``, or the end of the range that is nearest to it."""
     assert problem.covariance.variances is not None
     low, high = problem.covariance.variances
+    if problem.covariance.per_feature:
+        return np.asarray(np.clip(2.0 * half_squares / problem.n_samples, low, high))
     return min(max(2.0 * float(half_squares) / (problem.n_samples * problem.n_features), low), high)
 
 

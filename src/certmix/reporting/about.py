@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import shlex
 
+import numpy as np
+
 from certmix.reporting.charts import convergence
 from certmix.reporting.markup import Markup, own_words, tag
 from certmix.reporting.sections import note, section
@@ -95,7 +97,8 @@ def found(result: Result) -> Markup:
         ("time", result.account()),
     ]
     if result.variance is not None:
-        entries.append(("variance found", number(result.variance, 8)))
+        each = np.atleast_1d(result.variance).tolist()
+        entries.append(("variance found", ", ".join(number(v, 8) for v in each)))
     if result.variance_interval is not None:
         low, high = (number(v, 6) for v in result.variance_interval)
         entries.append(("optimal at variances", f"from {low} to {high}" if high != "-" else f"from {low} on"))

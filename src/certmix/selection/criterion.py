@@ -70,10 +70,11 @@ def icl(problem: Problem) -> Affine:
 
 
 def n_parameters(problem: Problem) -> int:
-    """Means, and weights where they are free, and the variance where it is."""
+    """Means, and weights where they are free, and variances where they are."""
     K, d = problem.n_components, problem.n_features
     free = K - 1 if problem.fixed_weights is None else 0
-    return K * d + free + int(problem.covariance.unknown)
+    variances = (d if problem.covariance.per_feature else 1) if problem.covariance.unknown else 0
+    return K * d + free + variances
 
 
 def sum_of_squares(problem: Problem) -> Affine | None:

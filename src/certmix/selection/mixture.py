@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -27,7 +28,8 @@ def bic(problem: Problem, labels: np.ndarray, time_limit: float) -> float | None
     if p.constraints or p.prior.on_means or p.prior.on_weights or bounded or not p.covariance.shared:
         return None
     n = p.n_samples
-    shares, variance, values = one_hot(labels, p.n_components), 1.0, [math.inf]
+    values, shares = [math.inf], one_hot(labels, p.n_components)
+    variance: Any = 1.0
     until = time.perf_counter() + time_limit
     for _ in range(ITERATIONS):
         sizes = shares.sum(axis=0)
@@ -35,7 +37,7 @@ def bic(problem: Problem, labels: np.ndarray, time_limit: float) -> float | None
         means = shares.T @ p.data / np.maximum(sizes, NOTHING)[:, None]
         if p.covariance.unknown:
             variance = _variance(p, shares, means)
-            if not variance > 0.0:
+            if not np.all(variance > 0.0):
                 return None
         joint = log_joint(p.data, means, weights, p.covariance.precision.entries / variance)
         total = logsumexp(joint, axis=1)
@@ -46,8 +48,11 @@ def bic(problem: Problem, labels: np.ndarray, time_limit: float) -> float | None
     return 2.0 * values[-1] + n_parameters(p) * math.log(n) if math.isfinite(values[-1]) else None
 
 
-def _variance(problem: Problem, shares: np.ndarray, means: np.ndarray) -> float:
-    """The best one, within its range."""
+def _variance(problem: Problem, shares: np.ndarray, means: np.ndarray) -> Any:
+    """The best one, within its range; one for every feature where each has its own."""
+    if problem.covariance.per_feature:
+        each = sum(shares[:, k] @ (problem.data - mean) ** 2 for k, mean in enumerate(means))
+        return np.clip(np.asarray(each) / problem.n_samples, *problem.covariance.variances)  # type: ignore[misc]
     squares = 0.0
     for k, mean in enumerate(means):
         residual = problem.data - mean

@@ -30,7 +30,7 @@ def single_moves(
     labels: np.ndarray,
     means: np.ndarray,
     weights: np.ndarray,
-    variance: float | None,
+    variance: float | np.ndarray | None,
     told: Callable[[np.ndarray, float], None],
     late: Callable[[], bool],
 ) -> None:

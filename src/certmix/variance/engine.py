@@ -23,13 +23,17 @@ class UnknownVariance:
         return None if problem.covariance.unknown else "the variance is known"
 
     def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
-        from certmix.variance.run import VarianceRun  # known variances need nothing of it, SciPy least of all
+        # Known variances need nothing of these, SciPy least of all.
+        from certmix.variance.diagonal import DiagonalRun
+        from certmix.variance.inner import Around
+        from certmix.variance.run import VarianceRun
 
-        run = VarianceRun(problem, ledger, options, self.inner)
+        kind = DiagonalRun if problem.covariance.per_feature else VarianceRun
+        run: Around = kind(problem, ledger, options, self.inner)
         if not self.certified:
             reason = run.locally()
             return Outcome(reason, certificate_level="none")
         reason = run.run()
-        ledger.record = run.solved
+        ledger.record = getattr(run, "solved", None)
         infeasible = run.infeasible and ledger.incumbent is None
         return Outcome(reason, infeasible=infeasible, certificate_level=ledger.certificate_level)

@@ -1,0 +1,162 @@
+"""Around engines for known variances: local search, and runs at known variances that tell the outer ledger at once."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from certmix.engines import Engine
+from certmix.ledger import Ledger, Progress
+from certmix.local.hard_em import hard_em
+from certmix.options import Options
+from certmix.presolve.instance import reduce
+from certmix.problem import Problem
+from certmix.result import Result, build_result
+from certmix.status import Termination, Tolerances
+
+TIGHT = 0.3  # of the allowed gap, where the optimum is
+LOOSE = 0.1  # of what would still be missing, where a solve cannot settle its neighbourhood
+PATIENCE = 1.0  # seconds that a solve may go on when its bound is good enough
+MOST_ROUNDS = 20  # of local search at the best variance so far
+
+Scale = float | np.ndarray  # 1 / variance, of all features or of each
+
+
+class Inner(Ledger):
+    """The ledger of a solve at a known variance; the outer one hears at once of what it means for an unknown one."""
+
+    def __init__(
+        self, problem: Problem, gap: float, enough: float, outer: Around, relation: Any, words: str
+    ) -> None:
+        super().__init__(problem, Tolerances(0.0, gap), (), outer.ledger.stop)
+        self.enough = enough
+        self.observers = (self,)  # type: ignore[assignment]
+        self.keeps_proof = outer.ledger.keeps_proof
+        self.outer, self.relation, self.words = outer, relation, words
+        self.nodes_before = outer.ledger.nodes
+
+    @property
+    def closed(self) -> bool:
+        """Also when the envelope needs no more; for a short while more is worth having, for the range of variances."""
+        late = self.bound >= self.enough and self.seconds > PATIENCE
+        return late or super().closed or self.outer.ledger.closed
+
+    def message(self, text: str) -> None:
+        pass
+
+    def progressed(self, progress: Progress) -> None:
+        ledger = self.outer.ledger
+        ledger.nodes, ledger.open_nodes = self.nodes_before + progress.nodes, progress.open_nodes
+        ledger.phase = f"{self.words}: {progress.phase}"
+        if progress.source and self.incumbent is not None:
+            ledger.offer(self.incumbent.labels, progress.source)
+        if math.isfinite(progress.bound):
+            ledger.raise_bound(self.relation(progress.bound))
+
+
+class Around(ABC):
+    """The state of one run; ``inner`` is the engine for known variances."""
+
+    def __init__(self, problem: Problem, ledger: Ledger, options: Options, inner: Engine) -> None:
+        self.problem, self.ledger, self.options, self.inner = problem, ledger, options, inner
+        self.infeasible = False
+
+    @abstractmethod
+    def run(self) -> Termination:
+        """Work until the gap is reached or a limit strikes."""
+
+    @abstractmethod
+    def local_search(self) -> None:
+        """A good clustering before the proof begins."""
+
+    def scale(self) -> Scale:
+        """That of the incumbent, or of all samples in one cluster."""
+        found, features = self.ledger.incumbent, self.problem.covariance.per_feature
+        variance = None if found is None else found.variance
+        if variance is None or not np.all(variance):
+            deviations = self.problem.data - self.problem.data.mean(axis=0)
+            variance = np.mean(deviations**2, axis=0 if features else None)
+            variance = np.where(variance > 0.0, variance, 1.0)
+        return 1.0 / (np.asarray(variance) if features else float(variance))
+
+    def locally(self) -> Termination:
+        """The same with an engine that proves nothing: at the best variance so far until that settles."""
+        self.local_search()
+        while True:
+            before = self.ledger.upper
+            self.solve_at(self.problem.at_scale(self.scale()), 0.0, math.inf, lambda _: -math.inf, "")
+            if not self.ledger.upper < before or self.ledger.stop.raised:
+                return self.ledger.stop.reason or Termination.CONVERGED
+
+    def settle(self) -> None:
+        """Hard EM at the best variance so far, until that settles."""
+        for _ in range(MOST_ROUNDS):
+            before = self.ledger.upper
+            if self.ledger.incumbent is None or self.ledger.stop.raised:
+                return
+            self.improve(self.problem.at_scale(self.scale()))
+            if not self.ledger.upper < before - 1e-12 * max(1.0, abs(before)):
+                return
+
+    def improve(self, known: Problem) -> None:
+        """Hard EM at a known variance."""
+        self.ledger.phase = "hard EM"
+        instance = reduce(known)
+        left = self.options.time_left(self.ledger.seconds)
+
+        def offer(labels: np.ndarray, _: float) -> None:
+            self.ledger.offer(instance.expand(labels), "hard EM")
+
+        found = self.ledger.incumbent
+        hard_em(
+            instance,
+            restarts=self.options.restarts,
+            seed=self.options.seed,
+            time_limit=None if math.isinf(left) else max(0.0, 0.1 * left),
+            start=None if found is None else found.labels,
+            callback=offer,
+        )
+
+    def solve_at(
+        self, known: Problem, gap: float, enough: float, relation: Any, words: str
+    ) -> tuple[Result, Any] | None:
+        """The result at a known variance, and what the engine left for a proof; None when nothing is proved."""
+        ledger, options = self.ledger, self.options
+        left = options.time_left(ledger.seconds)
+        own = replace(
+            options,
+            engine=self.inner.name,
+            gap=0.0,
+            absolute_gap=gap,
+            time_limit=None if math.isinf(left) else max(0.0, left),
+            node_limit=None if options.node_limit is None else max(0, options.node_limit - ledger.nodes),
+            restarts=options.restarts or 1,
+            start=None,
+            resume=None,
+        )
+        inner = Inner(known, gap, enough, self, relation, words)
+        found = ledger.incumbent
+        if found is not None:
+            inner.offer(found.labels, "start")
+        outcome = self.inner.run(known, inner, own)
+        ledger.certificate_level = outcome.certificate_level
+        ledger.nodes = inner.nodes_before + inner.nodes
+        if outcome.infeasible and not ledger.stop.raised:
+            self.infeasible = True
+        if inner.incumbent is None or not math.isfinite(inner.bound):
+            return None
+        ledger.message(
+            f"{words}: bound {inner.bound:.10g}, gap {inner.upper - inner.bound:.3g} nats, {inner.seconds:.3g} s"
+        )
+        result = build_result(
+            known,
+            inner,
+            engine=self.inner.name,
+            termination=outcome.termination,
+            certificate_level=outcome.certificate_level,
+        )
+        return result, inner.record
