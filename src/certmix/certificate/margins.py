@@ -30,14 +30,20 @@ class MarginPart:
     pairs: Sequence[Pair]
     entries: Mapping[str, Any]
     arrays: Mapping[str, np.ndarray]
+    known: tuple[str, str, float] | None = None
+    """Digests of its statement and samples, and its bound, if the checker has accepted it already."""
 
 
-def by_opposite(pair: Pair, certificate: Certificate) -> MarginPart:
+def by_opposite(pair: Pair, certificate: Certificate, *, verified: bool = False) -> MarginPart:
     """From the certificate of a problem that has the opposite of a pair."""
     document = certificate.document
     kept = {name: document[name] for name in ("bound", "steps", "parts") if name in document}
     arrays = {name: a for name, a in certificate.arrays.items() if not name.startswith("incumbent/")}
-    return MarginPart([pair], kept, arrays)
+    known = None
+    if verified and not certificate.infeasible:
+        digests = document["digests"]
+        known = digests["statement"], digests["data"], certificate.bound
+    return MarginPart([pair], kept, arrays, known)
 
 
 def at_once(
@@ -77,7 +83,8 @@ def chained(
     if result.variance is not None:
         own["incumbent/variance"] = np.array([result.variance])
     certificate = Certificate(stated(problem, result, claim), {**own, **arrays})
-    verdict = check(certificate.document, certificate.arrays, problem.data)
+    known = {part.known for part in parts if part.known is not None}
+    verdict = check(certificate.document, certificate.arrays, problem.data, known)
     if not verdict.verified:
         raise Unproved(f"the checker does not accept it ({verdict.sentence.rstrip('.')})")
     return certificate, verdict

@@ -80,7 +80,6 @@ def under(
         "gap": min(options.gap, GAP),
         "target": target,
         "start": start if usable else None,
-        "verify": False,
         "restarts": options.restarts or RESTARTS,
     }
     if (

@@ -30,8 +30,8 @@ class Proof:
         return Recorder() if self.wanted else NO_RECORD
 
     def options(self, options: Options) -> Options:
-        """The options of a single run: its proof is checked with the others."""
-        return replace(options, certificate=self.wanted)
+        """The options of a single run: its proof is checked at once where that is quick, else with the others."""
+        return replace(options, certificate=self.wanted, verify="auto" if self.wanted else False)
 
     def settle(
         self, questions: Sequence[Question], whole: Problem, recorder: Recorder, target: float
@@ -54,7 +54,8 @@ class Proof:
         if found.certificate is None:
             self._lacking = self._lacking or found.verification or "a run has none"
         else:
-            self._parts.append(by_opposite(_pair(question), found.certificate))
+            verified = found.verdict is not None and found.verdict.verified
+            self._parts.append(by_opposite(_pair(question), found.certificate, verified=verified))
 
     def concluded(self, found: Stability, fixed: Sequence[Question], *, late: bool) -> Stability:
         """With the certificate of all that is fixed, checked; with a note why there is none."""

@@ -39,12 +39,16 @@ class Chain:
         return np.array(rows, dtype=np.int64).reshape(-1, 3)
 
     def statement(self, opposite: Array | None = None) -> dict[str, Any]:
-        """The statement; with the opposite of a pair, if there is one."""
+        """The statement; with the opposite of a pair, if there is one. Links are those to the first of every group."""
         rules = {name: list(links) for name, links in self._rules.items()}
         if opposite is not None:
             i, j, together = opposite.tolist()
             rules["apart" if together else "together"].append([i, j])
-        return {**self._whole, **rules}
+        group = groups_of(read({**self._whole, **rules}))
+        first = np.unique(group, return_index=True)[1][group].tolist()
+        links = [[k, i] for i, k in enumerate(first) if k != i]
+        apart = [list(pair) for pair in sorted({(min(pair), max(pair)) for pair in rules["apart"]})]
+        return {**self._whole, "together": links, "apart": apart}
 
     def add(self, pairs: Array) -> None:
         for i, j, together in pairs.tolist():
