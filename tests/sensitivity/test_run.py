@@ -12,10 +12,11 @@ import certmix
 from certmix import CannotLink, Label, MinimumSize, MustLink, Problem
 from certmix.engines import engine, why_not
 from certmix.errors import InfeasibleError, InputError
+from certmix.options import Options
 from certmix.problem.features import features
 from certmix.sensitivity.margins import Margin, State
 from certmix.sensitivity.questions import representatives
-from certmix.sensitivity.run import stability
+from certmix.sensitivity.run import Run, stability
 from certmix.status import Status
 from nearly_optimal import Enumerated
 from random_instances import random_problem
@@ -231,3 +232,15 @@ def test_constraints_count_in_every_clustering_within_delta() -> None:
     assert stability(certmix.solve(problem, threads=1), 2.0, threads=1)["24"].state is State.FIXED
     problem = Problem(TWO, 2, variance=1.0, constraints=[CannotLink(24, 13)])
     assert stability(certmix.solve(problem, threads=1), 2.0, threads=1).settled
+
+
+def test_what_was_found_under_links_is_no_better_than_the_links(result: certmix.Result) -> None:
+    """A clustering without a link costs what the link's own proof says, be that less than the target."""
+    run = Run(result.problem, result, 2.0, (), Options())
+    samples = [run.questions.place(question) for question in run.of_sample]
+    first, second = [i for i in dict.fromkeys(samples) if run.questions.all[i].second >= 0][:2]
+    assert run.beyond_links() == run.target
+    run.bound[first] = 0.5 * (run.cutoff + run.target)
+    assert run.beyond_links() == run.bound[first]
+    run.bound[second] = run.target
+    assert run.beyond_links() == run.bound[first]

@@ -310,6 +310,7 @@ class Run:
             ):
                 return
             whole = self.problem.replace(constraints=[*self.problem.constraints, *self.links()])
+            beyond = self.beyond_links()
             recorder, stop = self.proof.recorder(), Stop(self.left * SHARE)
             with interruption.raising():
                 number = together_below(whole, self.labels, self.target, stop, recorder)
@@ -318,7 +319,7 @@ class Run:
             for i in asked:
                 question = self.questions.all[i]
                 if question.together and number[question.first] == number[question.second]:
-                    self.bound[i] = max(self.bound[i], self.target)
+                    self.bound[i] = max(self.bound[i], beyond)
                     settled.append(question)
             self.proof.settle(settled, whole, recorder, 0.5 * (self.cutoff + self.target))
             before, groups = groups, len(np.unique(number))
@@ -345,12 +346,16 @@ class Run:
         """The same as constraints."""
         return [c for _, q in self.known() for c in q.proved(self.problem.n_samples)]
 
+    def beyond_links(self) -> float:
+        """What clusterings without some of the links cost at least; that may be less than the target."""
+        return min([self.target, *(float(self.bound[i]) for i, _ in self.known())])
+
     def _turn(self, i: int, *, alone: bool) -> None:
         limit = self.left if alone else min(self.limit[i], self.left)
         self.over[i] = limit >= self.left
         self.limit[i] *= LONGER
         question = self.questions.all[i]
-        links = self.links()
+        links, beyond = self.links(), self.beyond_links()
         bounds, found = [], self.result
         for constraints in question.opposites(self.problem):
             found = forced(
@@ -362,10 +367,8 @@ class Run:
             self._heard(found)
             if found.termination not in (Termination.TIME, Termination.TARGET):
                 self.over[i] = True
-            # Clusterings without the links cost more than the cutoff, and no more than the target is known of them.
-            bounds.append(min(found.lower_bound, self.target) if links else found.lower_bound)
-            if found.status is Status.INFEASIBLE:
-                bounds[-1] = self.target if links else math.inf
+            bound = math.inf if found.status is Status.INFEASIBLE else found.lower_bound
+            bounds.append(min(bound, beyond) if links else bound)
             if self.interrupted:
                 break
         else:
