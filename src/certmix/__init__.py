@@ -35,6 +35,7 @@ _PLACES = {
     "Snapshot": "certmix.observers.snapshot",
     "UnsupportedError": "certmix.errors",
     "alternatives": "certmix.sensitivity.alternatives",
+    "constraint_costs": "certmix.sensitivity.dropping",
     "datasets": "",
     "estimate_precision": "certmix.problem",
     "labels_from": "certmix.problem",
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from certmix.result import Result
     from certmix.selection.turns import path
     from certmix.sensitivity.alternatives import alternatives
+    from certmix.sensitivity.dropping import constraint_costs
     from certmix.sensitivity.run import stability
     from certmix.solving import solve
     from certmix.verifying import verify

@@ -110,6 +110,7 @@ def as_dict(result: Result) -> dict[str, Any]:
                 "satisfied": c.satisfied,
                 "tight": c.tight,
                 "room": c.room,
+                "cost": None if c.cost is None else [shown(end) for end in c.cost],
             }
             for c in result.constraints
         ],
@@ -259,6 +260,9 @@ def _fields(document: Mapping[str, Any]) -> dict[str, Any]:
                 bool(c["satisfied"]),
                 None if c.get("tight") is None else bool(c["tight"]),
                 str(c.get("room", "")),
+                None
+                if c.get("cost") is None
+                else (hidden(c["cost"][0], 0.0), hidden(c["cost"][1], math.inf)),
             )
             for c in document["constraints"]
         ),

@@ -115,3 +115,11 @@ def test_margins_that_were_just_proved_are_on_the_page(certmix, files, command):
     assert (files / "page.png").is_file()
     certmix("report one")
     assert (files / "one" / "report.html").read_text() == text
+
+
+def test_constraint_costs(certmix):
+    """With --constraint-costs every constraint has an interval of what dropping it would gain; without, none."""
+    words = f"{SMALL} --min-size 3 --max-size 5 --json"
+    costs = [line["cost"] for line in certmix(f"{words} --constraint-costs").json["constraints"]]
+    assert all(low >= 0.0 and low <= high for low, high in costs)
+    assert [line["cost"] for line in certmix(words).json["constraints"]] == [None, None]

@@ -28,6 +28,7 @@ REFUSED = ("tests/test_resuming_refused.py",)
 CONTRACTION = ("tests/parts/test_contraction.py",)
 MARGINS = ("tests/sensitivity/test_run.py",)
 ALTERNATIVES = ("tests/sensitivity/test_alternatives.py",)
+COSTS = ("tests/sensitivity/test_dropping.py",)
 EMPTY = ("tests/search/bounds/test_dual.py",)
 RESTRICTION = ("tests/problem/test_restriction.py",)
 ROTATION = ("tests/presolve/test_rotation.py",)
@@ -1076,6 +1077,14 @@ MUTANTS = (
         "prefix += [CannotLink(sample, other) for other in first.values()]",
         "prefix += []",
         ALTERNATIVES,
+    ),
+    Mutant(
+        "costs: a clustering as its own bound",
+        "What a constraint costs is counted from the clustering that was found, as if it were the best.",
+        "sensitivity/dropping.py",
+        "result.lower_bound - min(without.objective, result.objective)",
+        "result.objective - min(without.objective, result.objective)",
+        COSTS,
     ),
     # -- going on with a run -----------------------------------------------------------------------------------
     Mutant(

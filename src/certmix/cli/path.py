@@ -10,7 +10,13 @@ from certmix.cli.request import Request
 from certmix.cli.solve import Output
 from certmix.options import Option, Options
 
-WITHOUT = ("n_components", "start", "resume", "report")  # these are about one number of components
+WITHOUT = (
+    "n_components",
+    "start",
+    "resume",
+    "report",
+    "constraint_costs",
+)  # these are about one number of components
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,13 +53,22 @@ def run_request(request: Request, options: Options, output: Output) -> int:
         if options.verify is True:
             said = result.verification if result.verdict is None else result.verdict.sentence
             print(said, file=sys.stderr)
-        result = with_options(result, request)
+        result = with_options(_priced(result, asked, options, output), request)
         interruption.ignore()
         failure = _write(result, asked, output)
         _show(result, asked, output)
     if failure is not None:
         raise failure
     return interruption.INTERRUPTED if interruption.heard() else exit_code(result)
+
+
+def _priced(result: Result, asked: Asked, options: Options, output: Output) -> Result:
+    """The result with what each side constraint costs, if that was asked for."""
+    if not output.constraint_costs:
+        return result
+    from certmix.sensitivity.dropping import constraint_costs
+
+    return constraint_costs(result, problem=asked.problem, options=options)
 
 
 def _resuming(output: Output, resume: Path | None) -> Output:

@@ -26,6 +26,13 @@ class Output:
         ),
     ] = None
     overwrite: Annotated[bool, Option("Let --out replace the results of an earlier run.", panel=_OUT)] = False
+    constraint_costs: Annotated[
+        bool,
+        Option(
+            "Say what dropping each side constraint would gain: solve again without it, for the time limit once more.",
+            panel=_OUT,
+        ),
+    ] = False
     report: Annotated[
         Path | None, Option("Write the result as one HTML page.", metavar="FILE", panel=_OUT)
     ] = None

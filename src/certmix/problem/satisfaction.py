@@ -28,6 +28,8 @@ class Satisfaction:
     """Whether it has a say: its limit is reached, or a sample would be elsewhere without it; None if nobody looked."""
     room: str = ""
     """How tight it is, in words."""
+    cost: tuple[float, float] | None = None
+    """Between which lies what dropping it would gain; None if nobody asked."""
 
 
 def satisfied(problem: Problem, labels: np.ndarray) -> np.ndarray:

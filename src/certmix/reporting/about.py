@@ -131,6 +131,7 @@ def constraints(result: Result) -> Markup | None:
     order = sorted(result.constraints, key=lambda c: (c.satisfied, c.tight is not True))
     shown = order[:MOST_CONSTRAINTS]
     tight = sum(c.tight is True for c in order)
+    costs = any(c.cost is not None for c in order)
     rows = [
         [
             own_words(c.text),
@@ -138,16 +139,18 @@ def constraints(result: Result) -> Markup | None:
             "yes" if c.satisfied else tag("strong", "no", class_="badge bad"),
             "" if c.tight is None else "tight" if c.tight else "slack",
             own_words(c.room),
+            *([_cost(result, c.cost)] if costs else []),
         ]
         for c in shown
     ]
     words = f"{len(order)} side constraints, {tight} of them tight."
     if len(shown) < len(order):
         words += f" The first {len(shown)} are listed; result.json has all."
-    head = ["constraint", "from", "met", "", "how tight"]
+    head = ["constraint", "from", "met", "", "how tight", *(["what it costs"] if costs else [])]
     explained = (
         "A limit is tight when it is reached; any other constraint when a sample that it speaks of would be elsewhere "
         "on its own, at the means and weights found."
+        + (" What it costs: how much better the optimum is without it." if costs else "")
     )
     return section(
         "Side constraints",
@@ -159,6 +162,16 @@ def constraints(result: Result) -> Markup | None:
 
 
 MOST_CONSTRAINTS = 300
+
+
+def _cost(result: Result, cost: tuple[float, float] | None) -> str:
+    """What dropping a constraint would gain."""
+    if cost is None:
+        return ""
+    low, high = (result.quantity.shown(end) for end in cost)
+    if not math.isfinite(high):
+        return f"{low:.4g} or more"
+    return f"{low:.4g}" if high - low <= 1e-3 * max(1.0, high) else f"{low:.4g} to {high:.4g}"
 
 
 def proof(result: Result) -> Markup:
