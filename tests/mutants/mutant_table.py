@@ -1217,7 +1217,7 @@ MUTANTS = (
         "problem/problem.py",
         "variance = None if own else kmeans_variance(self.data)",
         "variance, covariance = kmeans_variance(self.data), None",
-        KMEANS,
+        QUANTITY,
     ),
     # -- weights of samples ------------------------------------------------------------------------------------
     Mutant(
@@ -1243,7 +1243,7 @@ MUTANTS = (
         "problem/copies.py",
         "return int(self.first[self._original.position(ref)])",
         "return int(self._original.position(ref))",
-        WEIGHTED,
+        ("tests/problem/test_copies.py",),
     ),
     Mutant(
         "weights: forgotten",

@@ -8,6 +8,7 @@ import pytest
 from certmix import InputError, Problem, solve
 from certmix.options import Options
 from certmix.problem.quantity import NATS, TOTAL
+from certmix.problem.restriction import Restriction
 
 DATA = np.random.default_rng(0).normal(size=(9, 2))
 
@@ -101,3 +102,12 @@ def test_probabilities_are_those_of_the_variance_that_fits(factor: float) -> Non
     odds = np.exp(-away)
     np.testing.assert_allclose(result.posterior, (odds / odds.sum(axis=1, keepdims=True)).max(axis=1))
     np.testing.assert_allclose(result.predict_proba(data).max(axis=1), result.posterior)
+
+
+def test_parts_count_as_the_whole_does() -> None:
+    """The bounds of parts are added up, so a part has the units of the whole, whatever its samples are."""
+    problem = Problem(DATA, 3, weights="none")
+    part = Restriction(problem).part(np.array([2, 3]))
+    assert part.quantity == problem.quantity != Problem(DATA[2:4], 2, weights="none").quantity
+    labels = np.array([0, 0])
+    assert part.quantity.shown(part.objective.best(labels).value) == pytest.approx(squares(DATA[2:4], labels))
