@@ -26,6 +26,11 @@ class Node:
     def copy(self) -> Node:
         return Node(*(getattr(self, name).copy() for name in ("lo", "hi", "a", "b", "mask")))
 
+    @property
+    def words(self) -> np.ndarray:
+        """The candidate sets as kernels have them, which may change them."""
+        return self.mask[:, None]
+
     def candidates(self, K: int) -> np.ndarray:
         """(N, K) bool."""
         return (self.mask[:, None] >> np.arange(K)) & 1 == 1

@@ -61,9 +61,12 @@ def test_limits_on_sizes_that_are_felt(limits, name):
     assert choose(Problem(data, 3, variance=1.0, constraints=limits), Options())[0] == name
 
 
-def test_reason_when_no_certified_engine_can():
-    """With more components than a candidate set has bits, the log says that this is why nothing is proved."""
-    assert "62 components" in choose(Problem(samples(70, 2), 63, variance=1.0), Options())[1]
+def test_any_number_of_components():
+    """In few dimensions there is no limit; in many the log says why nothing is proved."""
+    assert choose(Problem(samples(90, 2), 63, variance=1.0), Options())[0] == "dual"
+    name, reason = choose(Problem(samples(90, 6), 63, variance=1.0), Options())
+    assert name == "hard-em"
+    assert "62 components" in reason
 
 
 def test_a_part_is_not_partitioned_again():

@@ -99,9 +99,9 @@ def test_box_distances_are_those_of_the_nearest_and_farthest_point() -> None:
 
 
 def contracted(node: Node, arrays: Arrays) -> bool:
-    rest = rest_of(node.mask, arrays)
-    ordered = sorted_rest(node.mask, arrays, rest)
-    return bool(contract_means(node.lo, node.hi, node.a, node.b, node.mask, arrays, rest, ordered))
+    rest = rest_of(node.words, arrays)
+    ordered = sorted_rest(node.words, arrays, rest)
+    return bool(contract_means(node.lo, node.hi, node.a, node.b, node.words, arrays, rest, ordered))
 
 
 # -- contraction -------------------------------------------------------------------------------------------------
@@ -164,8 +164,8 @@ def test_dominance_never_drops_a_clustering_that_no_exchange_improves(
             node = node_around(rng, found, int(row))
             before = found.inside(node) & stable
             candidates = node.candidates(found.instance.n_components).sum()
-            rest = rest_of(node.mask, found.arrays)
-            drop_dominated(node.lo, node.hi, node.a, node.b, node.mask, found.arrays, rest)
+            rest = rest_of(node.words, found.arrays)
+            drop_dominated(node.lo, node.hi, node.a, node.b, node.words, found.arrays, rest)
             dropped += candidates - node.candidates(found.instance.n_components).sum()
             assert np.all(found.inside(node)[before]), seed
     assert dropped > 40, "dominance has something to say"
@@ -179,8 +179,8 @@ def test_dominance_spares_a_cluster_of_one() -> None:
     found = Clusterings(instance, instance_arrays(instance))
     best = found.feasible & (found.objective <= found.objective.min() + 1e-9)
     node = wide_node(instance, found.arrays)
-    rest = rest_of(node.mask, found.arrays)
-    drop_dominated(node.lo, node.hi, node.a, node.b, node.mask, found.arrays, rest)
+    rest = rest_of(node.words, found.arrays)
+    drop_dominated(node.lo, node.hi, node.a, node.b, node.words, found.arrays, rest)
     assert np.all(found.inside(node)[best])
 
 
@@ -223,10 +223,10 @@ def numpy_bound(node: Node, found: Clusterings) -> float:
 
 def bound_of(node: Node, arrays: Arrays, cutoff: float = np.inf) -> float:
     centre, minorant = np.empty(node.lo.shape), new_minorant(len(node.mask), *node.lo.shape)
-    rest = rest_of(node.mask, arrays)
-    bound, error = minimise(node.lo, node.hi, node.a, node.b, node.mask, arrays, rest, centre, minorant)
+    rest = rest_of(node.words, arrays)
+    bound, error = minimise(node.lo, node.hi, node.a, node.b, node.words, arrays, rest, centre, minorant)
     if np.isfinite(cutoff - bound) and bound < cutoff:
-        tighten(bound, error, cutoff, node.lo, node.hi, node.mask, arrays, rest, centre, minorant)
+        tighten(bound, error, cutoff, node.lo, node.hi, node.words, arrays, rest, centre, minorant)
     return float(bound)
 
 
@@ -235,7 +235,7 @@ def explored(node: Node, arrays: Arrays, cutoff: float) -> tuple[int, float]:
     rest = unsettled(arrays)
     state, kind, which, index = (np.zeros(1, dtype=np.int64) for _ in range(4))
     bound, at, centre = np.full(1, -np.inf), np.zeros(1), np.empty((1, *node.lo.shape))
-    batch = [x[None] for x in (node.lo, node.hi, node.a, node.b, node.mask)]
+    batch = [x[None] for x in (node.lo, node.hi, node.a, node.b, node.words)]
     sums = [x[None] for x in (rest.weight, rest.points, rest.cost)]
     places = (rest.groups, np.zeros(1, dtype=np.int64), rest.left, *sums)
     explore_batch(0, 1, *batch, cutoff, arrays, *places, state, bound, kind, which, index, at, centre)

@@ -6,7 +6,7 @@ import numpy as np
 
 from brute_force import Clusterings, Node, node_around, wide_node
 from certmix.kernels.arrays import Arrays
-from certmix.kernels.propagation import propagate, single
+from certmix.kernels.propagation import propagate
 from certmix.presolve.arrays import instance_arrays
 from certmix.presolve.instance import reduce
 from certmix.problem import (
@@ -42,17 +42,11 @@ def narrowed(problem: Problem) -> tuple[bool, Node]:
 
 def narrowed_node(node: Node, n: int, arrays: Arrays) -> tuple[bool, Node]:
     node = node.copy()
-    return propagate(node.mask, node.a, node.b, n, arrays), node
+    return propagate(node.words, node.a, node.b, n, arrays), node
 
 
 def line(n: int, K: int, *constraints: object) -> Problem:
     return Problem(np.arange(float(n))[:, None], K, variance=1.0, constraints=constraints)
-
-
-def test_single_is_true_for_one_bit_only() -> None:
-    """Zero bits and two bits are not single."""
-    for mask in range(70):
-        assert single(np.int64(mask)) == (bin(mask).count("1") == 1)
 
 
 def test_propagation_removes_no_clustering() -> None:

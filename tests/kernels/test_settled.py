@@ -6,6 +6,7 @@ import numpy as np
 
 from brute_force import wide_node
 from certmix.kernels.arrays import Arrays
+from certmix.kernels.candidates import undecided
 from certmix.kernels.propagation import propagate, propagate_rest
 from certmix.kernels.settled import Rest, rest_of, settle, sorted_rest, unsettled
 from certmix.presolve.arrays import instance_arrays
@@ -21,14 +22,14 @@ def random_masks(rng: np.random.Generator, instance: Instance) -> np.ndarray:
     mask = np.full(instance.n_groups, full)
     decided = rng.random(instance.n_groups) < rng.random()
     mask[decided] = np.int64(1) << rng.integers(K, size=int(decided.sum()))
-    return mask
+    return mask[:, None]
 
 
 def numpy_sums(mask: np.ndarray, arrays: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     K, d = arrays.gamma.shape
     weight, points, cost = np.zeros(K), np.zeros((K, d)), np.zeros(K)
     for k in range(K):
-        mine = mask == 1 << k
+        mine = mask[:, 0] == 1 << k
         c = arrays.system[k]
         w, x = arrays.weight[mine], arrays.points[c][mine]
         weight[k] = w.sum()
@@ -44,7 +45,7 @@ def assert_sums(rest: Rest, mask: np.ndarray, arrays: Arrays) -> None:
     np.testing.assert_allclose(rest.points, points, atol=1e-12 * scale)
     np.testing.assert_allclose(rest.cost, cost, atol=1e-12 * scale)
     left = np.sort(rest.groups[: rest.left[0]])
-    np.testing.assert_array_equal(left, np.flatnonzero((mask & (mask - 1)) != 0))
+    np.testing.assert_array_equal(left, np.flatnonzero(undecided(mask)))
 
 
 def test_settling_step_by_step_gives_the_sums_of_everything_decided() -> None:
@@ -56,7 +57,9 @@ def test_settling_step_by_step_gives_the_sums_of_everything_decided() -> None:
         rest = unsettled(arrays)
         settle(mask, arrays, rest)
         assert_sums(rest, mask, arrays)
-        later = np.where(rng.random(len(mask)) < 0.5, mask & -mask, mask)  # some keep their lowest component
+        later = np.where(
+            rng.random((len(mask), 1)) < 0.5, mask & -mask, mask
+        )  # some keep their lowest component
         settle(later, arrays, rest)
         assert_sums(rest, later, arrays)
 
@@ -73,14 +76,14 @@ def test_what_is_left_is_sorted_by_every_coordinate() -> None:
             points=points, order=order, weight=np.ones(N), scatter=np.zeros(points.shape[:2])
         )
         for left in (1, 3, N // 2):
-            mask = np.ones(N, dtype=np.int64)
+            mask = np.ones((N, 1), dtype=np.int64)
             mask[rng.choice(N, left, replace=False)] = 3
             rest = rest_of(mask, arrays)
             found = sorted_rest(mask, arrays, rest)
             assert found.shape == (points.shape[0], d, left)
             for c in range(points.shape[0]):
                 for j in range(d):
-                    assert set(found[c, j]) == set(np.flatnonzero(mask == 3))
+                    assert set(found[c, j]) == set(np.flatnonzero(mask[:, 0] == 3))
                     assert np.all(np.diff(points[c, found[c, j], j]) >= 0)
 
 
@@ -92,14 +95,14 @@ def test_propagating_the_rest_equals_propagating_everything() -> None:
         instance = reduce(random_problem(rng, max_samples=9))
         arrays, n = instance_arrays(instance), instance.n_samples
         node = wide_node(instance, arrays)
-        mask, a, b = node.mask.copy(), node.a.copy(), node.b.copy()
+        mask, a, b = node.words.copy(), node.a.copy(), node.b.copy()
         while propagate(mask, a, b, n, arrays):
             rest = rest_of(mask, arrays)
             groups = rest.groups[: rest.left[0]]
             if len(groups) == 0:
                 break
             g = int(rng.choice(groups))
-            k = int(rng.choice([k for k in range(instance.n_components) if mask[g] >> k & 1]))
+            k = int(rng.choice([k for k in range(instance.n_components) if mask[g, 0] >> k & 1]))
             mask[g] = np.int64(1) << k if rng.random() < 0.7 else mask[g] & ~(np.int64(1) << k)
             whole, part = (mask.copy(), a.copy(), b.copy()), (mask.copy(), a.copy(), b.copy())
             alive = propagate(*whole, n, arrays)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from certmix.kernels.candidates import SEVERAL, candidates, forbid, holds
 from certmix.kernels.compiled import njit
-from certmix.kernels.propagation import single
 from certmix.rounding import EPS
 
 SLACK = 1e-12
@@ -32,7 +32,6 @@ def contract_means(lo, hi, a, b, mask, arrays, rest, ordered):
         least, most = a[k], b[k]
         if most <= 0:
             continue
-        bit = np.int64(1) << k
         c = arrays.system[k]
         for j in range(d):
             prior = arrays.gamma[k, j]
@@ -42,8 +41,7 @@ def contract_means(lo, hi, a, b, mask, arrays, rest, ordered):
                 total = rest.points[k, j] + prior_sum
                 for step in range(left):
                     g = ordered[c, j, step if side == 0 else left - 1 - step]
-                    mine = mask[g]
-                    if not mine & bit or mine == bit:
+                    if not holds(mask, g, k) or candidates(mask, g) != SEVERAL:
                         continue
                     x = points[c, g, j]
                     w = min(weight[g], most - members)
@@ -126,8 +124,7 @@ def drop_dominated(lo, hi, a, b, mask, arrays, rest):
     n = entropy.shape[1] - 1
     for u in range(rest.left[0]):
         g = groups[u]
-        mine = mask[g]
-        if single(mine) or not movable[g]:
+        if candidates(mask, g) != SEVERAL or not movable[g]:
             continue
         w = weight[g]
         iw = int(w)
@@ -135,7 +132,7 @@ def drop_dominated(lo, hi, a, b, mask, arrays, rest):
         second = np.inf
         best = -1
         for k in range(K):
-            if not mine & (np.int64(1) << k):
+            if not holds(mask, g, k):
                 continue
             c = system[k]
             near, far = box_distances(points, c, g, lo, hi, k)
@@ -164,8 +161,7 @@ def drop_dominated(lo, hi, a, b, mask, arrays, rest):
                 elif added < second:
                     second = added
         for k in range(K):
-            bit = np.int64(1) << k
-            if not mine & bit:
+            if not holds(mask, g, k):
                 continue
             alternative = second if k == best else cheapest
             saved = gain[k]
@@ -174,4 +170,4 @@ def drop_dominated(lo, hi, a, b, mask, arrays, rest):
                 # A component of one group has its mean at that group, so outside the box this cannot be the case.
                 not_alone = size_lower[k] <= 1 and plain_means and not inside[k]
                 if keeps_size or not_alone:
-                    mask[g] &= ~bit
+                    forbid(mask, g, k)

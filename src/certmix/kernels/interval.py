@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from certmix.kernels.candidates import NONE, SEVERAL, candidates, forbid, holds
 from certmix.kernels.compiled import njit
 from certmix.kernels.contraction import (
     EPS,
@@ -134,7 +135,6 @@ def minimise(lo, hi, a, b, mask, arrays, rest, centre, minorant):
         magnitude += rest.cost[k] + abs(linear)
     for u in range(rest.left[0]):
         g = groups[u]
-        mine = mask[g]
         w = arrays.weight[g]
         best = -1
         second = -1
@@ -142,7 +142,7 @@ def minimise(lo, hi, a, b, mask, arrays, rest, centre, minorant):
         next_low = np.inf
         high = np.inf
         for k in range(K):
-            if not mine & (np.int64(1) << k):
+            if not holds(mask, g, k):
                 continue
             c = system[k]
             near, far = box_distances(points, c, g, lo, hi, k)
@@ -223,9 +223,7 @@ def tighten(bound, error, cutoff, lo, hi, mask, arrays, rest, centre, minorant):
         part += (1.0 - t) * minorant.mixed[FLOOR, u]
         others = bound - component[VALUE, f] + without - part
         for k in range(K):
-            bit = np.int64(1) << k
-            mine = mask[g]
-            if not mine & bit or mine == bit:
+            if not holds(mask, g, k) or candidates(mask, g) != SEVERAL:
                 continue
             c = system[k]
             forced = 0.0
@@ -239,7 +237,7 @@ def tighten(bound, error, cutoff, lo, hi, mask, arrays, rest, centre, minorant):
             lifted = others - (without if k == f else component[VALUE, k]) + forced
             lifted += 0.5 * w * square + w * component[BETA, k] + scatter[c, g]
             if lifted - error - SLACK * (1.0 + abs(lifted)) >= cutoff:
-                mask[g] = mine & ~bit
+                forbid(mask, g, k)
 
 
 @njit()
@@ -248,9 +246,9 @@ def _remaining(lo, hi, mask, arrays, rest):
     undecided = 0
     empty = False
     for u in range(rest.left[0]):
-        mine = mask[rest.groups[u]]
-        empty = empty or mine == 0
-        if mine & (mine - 1):
+        many = candidates(mask, rest.groups[u])
+        empty = empty or many == NONE
+        if many == SEVERAL:
             undecided += 1
     width = 0.0
     for k in range(lo.shape[0]):

@@ -1,16 +1,11 @@
-"""Constraint propagation on candidate sets: bit k of ``mask[g]`` says that group g may be in component k."""
+"""Constraint propagation on candidate sets (:mod:`.candidates`)."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from certmix.kernels.candidates import NONE, ONE, SEVERAL, assign, candidates, component_of, forbid, holds
 from certmix.kernels.compiled import njit
-
-
-@njit()
-def single(mask):
-    """True when exactly one bit is set."""
-    return mask != 0 and (mask & (mask - 1)) == 0
 
 
 @njit()
@@ -47,61 +42,57 @@ def propagate_rest(mask, a, b, n, arrays, groups, left, settled):
         changed = False
         for u in range(left):
             g = groups[u]
-            mine = mask[g]
-            alive = alive and mine != 0
-            if mine & (mine - 1):  # undecided
+            many = candidates(mask, g)
+            alive = alive and many != NONE
+            if many != ONE:
                 continue
+            mine = component_of(mask, g)
             for p in range(conflict_start[g], conflict_start[g + 1]):
                 other = conflict_with[p]
-                theirs = mask[other]
-                if theirs & mine:
-                    mask[other] = theirs & ~mine
+                if holds(mask, other, mine):
+                    forbid(mask, other, mine)
                     changed = True
-                    alive = alive and theirs != mine
+                    alive = alive and candidates(mask, other) != NONE
         for q in range(implications.shape[0]):
             g, then, k = implications[q, 0], implications[q, 1], implications[q, 2]
-            mine, theirs = mask[g], mask[then]
             if k < 0:
-                narrowed = mine & theirs
-                alive = alive and narrowed != 0
-                if narrowed != mine:
-                    mask[g] = narrowed
-                    changed = True
-                if not narrowed & (narrowed - 1) and theirs != narrowed:
-                    mask[then] = narrowed
+                for word in range(mask.shape[1]):
+                    narrowed = mask[g, word] & mask[then, word]
+                    changed = changed or narrowed != mask[g, word]
+                    mask[g, word] = narrowed
+                alive = alive and candidates(mask, g) != NONE
+                if candidates(mask, g) == ONE and candidates(mask, then) != ONE:
+                    assign(mask, then, component_of(mask, g))
                     changed = True
             else:
-                bit = np.int64(1) << k
-                if mine & bit and not theirs & bit:
-                    mine &= ~bit
-                    alive = alive and mine != 0
-                    mask[g] = mine
+                if holds(mask, g, k) and not holds(mask, then, k):
+                    forbid(mask, g, k)
+                    alive = alive and candidates(mask, g) != NONE
                     changed = True
-                if mine == bit and theirs != bit:
-                    mask[then] = bit
+                if holds(mask, g, k) and candidates(mask, g) == ONE and candidates(mask, then) != ONE:
+                    assign(mask, then, k)
                     changed = True
         for r in range(count_low.shape[0]):
-            bit = np.int64(1) << count_component[r]
+            k = count_component[r]
             low, high = count_low[r], count_high[r]
             have = 0.0
             can = 0.0
             for p in range(count_start[r], count_start[r + 1]):
-                mine = mask[count_group[p]]
-                if mine & bit:
+                g = count_group[p]
+                if holds(mask, g, k):
                     can += count_coefficient[p]
-                    if mine == bit:
+                    if candidates(mask, g) == ONE:
                         have += count_coefficient[p]
             alive = alive and not (have > high or can < low)
             for p in range(count_start[r], count_start[r + 1]):
                 g = count_group[p]
-                mine = mask[g]
-                if not mine & bit or mine == bit:
+                if not holds(mask, g, k) or candidates(mask, g) != SEVERAL:
                     continue
                 if have + count_coefficient[p] > high:
-                    mask[g] = mine & ~bit
+                    forbid(mask, g, k)
                     changed = True
                 elif can - count_coefficient[p] < low:
-                    mask[g] = bit
+                    assign(mask, g, k)
                     changed = True
         if changed:
             continue
@@ -110,13 +101,12 @@ def propagate_rest(mask, a, b, n, arrays, groups, left, settled):
             possible[k] = settled[k]
         for u in range(left):
             g = groups[u]
-            mine = mask[g]
             w = weight[g]
+            decided = candidates(mask, g) == ONE
             for k in range(K):
-                bit = np.int64(1) << k
-                if mine & bit:
+                if holds(mask, g, k):
                     possible[k] += w
-                    if mine == bit:
+                    if decided:
                         sure[k] += w
         total_a = 0.0
         total_b = 0.0
@@ -138,19 +128,17 @@ def propagate_rest(mask, a, b, n, arrays, groups, left, settled):
                 b[k] = high
             alive = alive and not a[k] > b[k]
         for k in range(K):
-            bit = np.int64(1) << k
             slack_up = b[k] - sure[k]
             slack_down = possible[k] - a[k]
             for u in range(left):
                 g = groups[u]
-                mine = mask[g]
-                if not mine & bit or mine == bit:
+                if not holds(mask, g, k) or candidates(mask, g) != SEVERAL:
                     continue
                 w = weight[g]
                 if w > slack_up:
-                    mask[g] = mine & ~bit
+                    forbid(mask, g, k)
                     changed = True
                 elif w > slack_down:
-                    mask[g] = bit
+                    assign(mask, g, k)
                     changed = True
     return alive

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from certmix.kernels.arrays import Arrays
+from certmix.kernels.candidates import ONE, candidates, component_of
 from certmix.kernels.compiled import njit
-from certmix.kernels.propagation import single
 from certmix.kernels.sorting import sort_along
 
 
@@ -41,26 +41,17 @@ def rest_of(mask: np.ndarray, arrays: Arrays) -> Rest:
 
 
 @njit()
-def component_of(mask):
-    """The only component of a decided group."""
-    k = 0
-    while mask != np.int64(1) << k:
-        k += 1
-    return k
-
-
-@njit()
 def settle(mask, arrays, rest):
     """Move the groups that have become decided into the sums."""
     points, groups, sums = arrays.points, rest.groups, rest.points
     left = 0
     for u in range(rest.left[0]):
         g = groups[u]
-        if not single(mask[g]):
+        if candidates(mask, g) != ONE:
             groups[left] = g
             left += 1
             continue
-        k = component_of(mask[g])
+        k = component_of(mask, g)
         c = arrays.system[k]
         w = arrays.weight[g]
         square = 0.0
@@ -88,7 +79,7 @@ def sorted_rest(mask, arrays, rest):
                 u = 0
                 for step in range(N):
                     g = arrays.order[c, j, step]
-                    if not single(mask[g]):
+                    if candidates(mask, g) != ONE:
                         order[c, j, u] = g
                         u += 1
             else:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from certmix.kernels.candidates import NONE, ONE, candidates, component_of, holds
 from certmix.kernels.compiled import njit
-from certmix.kernels.propagation import single
-from certmix.kernels.settled import component_of
 
 SPLIT_MEAN, SPLIT_SIZE, SPLIT_GROUP = 0, 1, 2
 
@@ -40,8 +39,8 @@ def where_to_split(bound, cutoff, lo, hi, a, b, mask, arrays, rest, centre, mino
         g = groups[u]
         chosen[LABEL, g] = -1
         mixed[MARGIN, g] = np.inf
-        if single(mask[g]):
-            k = component_of(mask[g])
+        if candidates(mask, g) == ONE:
+            k = component_of(mask, g)
             chosen[LABEL, g] = k
             component[SIZE, k] += arrays.weight[g]
     worst_group = -1
@@ -49,8 +48,7 @@ def where_to_split(bound, cutoff, lo, hi, a, b, mask, arrays, rest, centre, mino
     lost = 0.0
     for u in range(left):
         g = groups[u]
-        mine = mask[g]
-        if mine == 0 or chosen[LABEL, g] >= 0:
+        if candidates(mask, g) == NONE or chosen[LABEL, g] >= 0:
             continue
         w = arrays.weight[g]
         f = chosen[FAVOURITE, u]
@@ -59,7 +57,7 @@ def where_to_split(bound, cutoff, lo, hi, a, b, mask, arrays, rest, centre, mino
         following = np.inf
         favourite = np.inf
         for k in range(K):
-            if mine & (np.int64(1) << k) or k == f:
+            if holds(mask, g, k) or k == f:
                 c = system[k]
                 square = 0.0
                 for j in range(d):
@@ -67,7 +65,7 @@ def where_to_split(bound, cutoff, lo, hi, a, b, mask, arrays, rest, centre, mino
                 here = w * (0.5 * square + component[BETA, k]) + arrays.scatter[c, g]
                 if k == f:
                     favourite = here
-                if not mine & (np.int64(1) << k):
+                if not holds(mask, g, k):
                     continue
                 if here < cost:
                     following = cost
@@ -134,7 +132,7 @@ def where_to_split(bound, cutoff, lo, hi, a, b, mask, arrays, rest, centre, mino
             any_group = -1
             for u in range(left):
                 other = groups[u]
-                if single(mask[other]):
+                if candidates(mask, other) == ONE:
                     continue
                 any_group = other
                 if mixed[MARGIN, other] < least:
@@ -150,7 +148,7 @@ def where_to_split(bound, cutoff, lo, hi, a, b, mask, arrays, rest, centre, mino
 @njit()
 def _label(g, chosen, mask):
     """The component of a group: the decided one, else that of the minimiser."""
-    return component_of(mask[g]) if single(mask[g]) else chosen[LABEL, g]
+    return component_of(mask, g) if candidates(mask, g) == ONE else chosen[LABEL, g]
 
 
 @njit()
@@ -166,7 +164,7 @@ def _violating_group(groups, left, chosen, mixed, component, a, b, mask, arrays)
     least = np.inf
     for u in range(left):
         g = groups[u]
-        if single(mask[g]) or not mixed[MARGIN, g] < least:
+        if candidates(mask, g) == ONE or not mixed[MARGIN, g] < least:
             continue
         for p in range(conflict_start[g], conflict_start[g + 1]):
             if _label(conflict_with[p], chosen, mask) == chosen[LABEL, g]:
@@ -179,9 +177,9 @@ def _violating_group(groups, left, chosen, mixed, component, a, b, mask, arrays)
         g, then, k = implications[q, 0], implications[q, 1], implications[q, 2]
         here = _label(g, chosen, mask)
         if (k < 0 or here == k) and here != _label(then, chosen, mask):
-            if not single(mask[g]):
+            if candidates(mask, g) != ONE:
                 best = g
-            elif not single(mask[then]):
+            elif candidates(mask, then) != ONE:
                 best = then
     for r in range(arrays.count_low.shape[0]):
         if best >= 0:
@@ -194,7 +192,7 @@ def _violating_group(groups, left, chosen, mixed, component, a, b, mask, arrays)
             continue
         for p in range(count_start[r], count_start[r + 1]):
             g = count_group[p]
-            if not single(mask[g]) and mixed[MARGIN, g] < least:
+            if candidates(mask, g) != ONE and mixed[MARGIN, g] < least:
                 least = mixed[MARGIN, g]
                 best = g
     for k in range(a.shape[0]):
@@ -205,12 +203,11 @@ def _violating_group(groups, left, chosen, mixed, component, a, b, mask, arrays)
             continue
         for u in range(left):
             g = groups[u]
-            mine = mask[g]
             inside = chosen[LABEL, g] == k
             if (
-                not single(mine)
+                candidates(mask, g) != ONE
                 and inside == (size > b[k])
-                and mine & (np.int64(1) << k)
+                and holds(mask, g, k)
                 and mixed[MARGIN, g] < least
             ):
                 least = mixed[MARGIN, g]

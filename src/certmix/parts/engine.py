@@ -22,8 +22,8 @@ from certmix.presolve.instance import reduce
 from certmix.problem import Problem
 from certmix.problem.features import EVERY_FEATURE
 from certmix.problem.restriction import partition_refusal
-from certmix.search.bounds.interval import MOST_COMPONENTS
 from certmix.search.engines import first_incumbent, reduced
+from certmix.search.sdp_engine import MOST_COMPONENTS
 from certmix.state import State
 from certmix.status import Termination
 

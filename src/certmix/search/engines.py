@@ -16,7 +16,7 @@ from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem
 from certmix.problem.features import EVERY_FEATURE
 from certmix.search.bounds.dual import DualBound
-from certmix.search.bounds.interval import MOST_COMPONENTS, IntervalBound
+from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.line import MANY_SAMPLES, LineBound, applies
 from certmix.search.heuristics import NodeCentres
 from certmix.search.loop import Search, search
@@ -39,8 +39,6 @@ class IntervalEngine:
     honours = EVERY_FEATURE
 
     def refusal(self, problem: Problem) -> str | None:
-        if problem.n_components > MOST_COMPONENTS:
-            return f"it takes at most {MOST_COMPONENTS} components"
         return None
 
     def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
@@ -68,7 +66,7 @@ class DualEngine:
     honours = EVERY_FEATURE
 
     def refusal(self, problem: Problem) -> str | None:
-        return IntervalEngine().refusal(problem)
+        return None
 
     def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
         instance = reduced(problem, ledger)

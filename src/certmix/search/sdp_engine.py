@@ -11,7 +11,6 @@ from certmix.options import Options
 from certmix.presolve.groups import group_samples
 from certmix.problem import Problem
 from certmix.problem.features import EVERY_FEATURE, Feature
-from certmix.search.bounds.interval import MOST_COMPONENTS
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
 from certmix.search.bounds.semidefinite.record import NO_RECORD, Recorder
 from certmix.search.engines import first_incumbent, reduced
@@ -21,6 +20,7 @@ from certmix.search.stopping import stop_reason
 from certmix.search.threads import Threads
 from certmix.status import Termination
 
+MOST_COMPONENTS = 62  # here a candidate set is one number of 64 bits
 MOST_SAMPLES = 3000  # must-linked ones counted once
 MOST_LINKED = 20_000  # its tables of sizes are made for every one
 

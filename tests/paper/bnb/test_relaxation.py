@@ -169,9 +169,11 @@ def test_what_is_tightened_away_reaches_the_cutoff() -> None:
         domain = as_domain(node)
         if not found.inside(node).any() or np.all(domain.candidates.sum(axis=1) == 1):
             continue
-        rest = rest_of(domain.mask, found.arrays)
-        ordered = sorted_rest(domain.mask, found.arrays, rest)
-        contract_means(domain.lo, domain.hi, domain.a, domain.b, domain.mask, found.arrays, rest, ordered)
+        rest = rest_of(domain.mask[:, None], found.arrays)
+        ordered = sorted_rest(domain.mask[:, None], found.arrays, rest)
+        contract_means(
+            domain.lo, domain.hi, domain.a, domain.b, domain.mask[:, None], found.arrays, rest, ordered
+        )
         node.lo, node.hi = domain.lo.copy(), domain.hi.copy()
         inside = found.inside(node) & found.feasible
         if not inside.any():
@@ -194,15 +196,15 @@ def test_relaxation_is_no_weaker_than_the_interval_bound() -> None:
         rng = np.random.default_rng(seed)
         parts = Decomposition(found.instance)
         node = node_around(rng, found, int(rng.choice(np.flatnonzero(found.feasible))))
-        assert propagate(node.mask, node.a, node.b, found.instance.n_samples, found.arrays)
+        assert propagate(node.words, node.a, node.b, found.instance.n_samples, found.arrays)
         domain = as_domain(node)
         if np.all(domain.candidates.sum(axis=1) == 1) or not np.isfinite(found.instance.entropy).all():
             continue
         mine = parts.evaluate(domain, ConicModel(parts).solve(domain).multipliers).value
         K, d = node.lo.shape
-        rest, minorant = rest_of(node.mask, found.arrays), new_minorant(len(node.mask), K, d)
+        rest, minorant = rest_of(node.words, found.arrays), new_minorant(len(node.mask), K, d)
         other, _ = minimise(
-            node.lo, node.hi, node.a, node.b, node.mask, found.arrays, rest, np.empty((K, d)), minorant
+            node.lo, node.hi, node.a, node.b, node.words, found.arrays, rest, np.empty((K, d)), minorant
         )
         assert mine >= other - 1e-5 * (1.0 + abs(other)), seed
         stronger += mine > other + 1e-3 * (1.0 + abs(other))

@@ -41,8 +41,9 @@ def small_instances(first: int, count: int) -> Iterator[tuple[int, Clusterings]]
 def as_nodes(bound: Bound, node: Node) -> Nodes:
     """One node as the loop would hand it over, somewhere below the root."""
     fields = {name: array[:1].copy() for name, array in bound.root().fields.items()}
-    for name in ("lo", "hi", "a", "b", "mask"):
+    for name in ("lo", "hi", "a", "b"):
         fields[name][0] = getattr(node, name)
+    fields["mask"][0] = node.words
     fields["bound"][0] = -math.inf
     fields["depth"][0] = 3
     return Nodes(fields)
@@ -50,7 +51,8 @@ def as_nodes(bound: Bound, node: Node) -> Nodes:
 
 def as_node(nodes: Nodes, row: int) -> Node:
     return Node(
-        *(nodes[name][row].copy() for name in ("lo", "hi", "a", "b")), nodes["mask"][row].astype(np.int64)
+        *(nodes[name][row].copy() for name in ("lo", "hi", "a", "b")),
+        nodes["mask"][row, :, 0].astype(np.int64),
     )
 
 

@@ -9,11 +9,11 @@ from certmix.paper.bnb.branching import branching_rule
 from certmix.paper.bnb.relaxation import RelaxationBound
 from certmix.problem import Problem
 from certmix.problem.features import EVERY_FEATURE
-from certmix.search.bounds.interval import MOST_COMPONENTS
 from certmix.search.engines import first_incumbent, reduced
 from certmix.search.loop import search
 from certmix.status import Termination
 
+MOST_COMPONENTS = 62  # here a candidate set is one number of 64 bits
 MOST_PRODUCTS = 30_000  # of samples, components and features: beyond, a single relaxation takes minutes
 
 

@@ -61,7 +61,9 @@ class RelaxationBound:
         start = IntervalBound(self.instance).root()
         count = len(start)
         fields = {name: start[name] for name in ("bound", "lo", "hi", "a", "b")}
-        fields["mask"] = start["mask"].astype(np.int64)
+        fields["mask"] = start["mask"][:, :, 0].astype(
+            np.int64
+        )  # of one word: the engine takes no more components
         for name in ("group", "component"):
             fields[name] = np.full(count, -1, dtype=np.int64)
         fields["up"] = np.zeros(count, dtype=bool)
@@ -132,13 +134,13 @@ class RelaxationBound:
         while True:
             if np.any(domain.mask == 0) or np.any(domain.lo > domain.hi):
                 return False
-            if not propagate(domain.mask, domain.a, domain.b, self.instance.n_samples, self.arrays):
+            if not propagate(domain.mask[:, None], domain.a, domain.b, self.instance.n_samples, self.arrays):
                 return False
             if not self.numbering.narrow(domain.mask, domain.b):
                 break
         if not self._sizes_possible(domain):
             return False
-        mask, arrays = domain.mask, self.arrays
+        mask, arrays = domain.mask[:, None], self.arrays
         rest = rest_of(mask, arrays)
         ordered = sorted_rest(mask, arrays, rest)
         return bool(contract_means(domain.lo, domain.hi, domain.a, domain.b, mask, arrays, rest, ordered))

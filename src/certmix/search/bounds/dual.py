@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from certmix.kernels.candidates import packed, undecided, unpacked
 from certmix.local.moves import LocalSearch
 from certmix.presolve.instance import Instance
 from certmix.search.bounds.base import Explored
@@ -100,8 +101,7 @@ class DualBound:
         """All roots as one node, in which components may be empty: multipliers can bound that, boxes cannot."""
         fields = self.root().take(np.zeros(1, dtype=np.int64)).fields
         n, low = self.instance.n_samples, self.instance.size_lower
-        bits = np.int64(1) << np.arange(self.instance.n_components, dtype=np.int64)
-        mask = (self.instance.allowed * bits).sum(axis=1)
+        mask = packed(self.instance.allowed)
         limits = {"a": low, "b": np.minimum(self.instance.size_upper, n), "mask": mask}
         return Nodes({**fields, **{name: x.astype(fields[name].dtype)[None] for name, x in limits.items()}})
 
@@ -132,8 +132,8 @@ class DualBound:
         else:
             explored = self.interval.explore(nodes, cutoff)
         fields = {name: array.copy() for name, array in explored.nodes.fields.items()}
-        undecided = (fields["mask"] & (fields["mask"] - 1) != 0).sum(axis=1)
-        still = np.flatnonzero(explored.open & (fields["bound"] < cutoff) & (undecided >= self.fewest))
+        loose = undecided(fields["mask"]).sum(axis=1)
+        still = np.flatnonzero(explored.open & (fields["bound"] < cutoff) & (loose >= self.fewest))
         clusterings = list(explored.clusterings)
         results: list[tuple[float, np.ndarray, list[np.ndarray]] | None] = [None] * len(still)
 
@@ -265,9 +265,11 @@ class DualBound:
 
     def _deserted(self, nodes: Nodes, i: int) -> bool:
         """Whether a component that may not be empty has lost its last candidate: nothing better is in the node."""
-        mask = nodes["mask"][i].astype(np.int64)
-        bits = np.int64(1) << np.arange(self.instance.n_components, dtype=np.int64)
-        return bool(np.any((nodes["b"][i] > 0) & ~(mask[:, None] & bits).any(axis=0)))
+        return bool(np.any((nodes["b"][i] > 0) & ~self._candidates(nodes["mask"][i]).any(axis=0)))
+
+    def _candidates(self, mask: np.ndarray) -> np.ndarray:
+        """(..., N, K) from the words of nodes."""
+        return unpacked(mask, self.instance.n_components)
 
     def clusterings(self) -> list[np.ndarray]:
         """Clusterings that the root's master suggests."""
@@ -280,15 +282,15 @@ class DualBound:
     def _classes(self, nodes: Nodes, i: int) -> list[PricingClass]:
         """Components with equal costs, boxes, sizes and candidates price alike."""
         instance, arrays = self.instance, self.arrays
-        mask = nodes["mask"][i].astype(np.int64)
+        allowed = self._candidates(nodes["mask"][i])
+        decided = allowed.sum(axis=1) == 1
         found: dict[tuple[object, ...], list[int]] = {}
         status: dict[int, np.ndarray] = {}
         hulls: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         for k in range(instance.n_components):
             if nodes["b"][i, k] <= 0:
                 continue
-            bit = np.int64(1) << k
-            state = np.where(mask == bit, 1, np.where(mask & bit, 0, -1)).astype(np.int64)
+            state = np.where(allowed[:, k], decided.astype(np.int64), -1)
             points = arrays.points[arrays.system[k]][state >= 0]
             prior = arrays.prior_mean[k]
             low, high = points.min(axis=0), points.max(axis=0)
@@ -343,12 +345,13 @@ class DualBound:
     def _labels(self, sets: list[tuple[np.ndarray, int]], nodes: Nodes, i: int) -> np.ndarray | None:
         """A clustering from disjoint sets (members, component): the rest goes to the nearest, then local search."""
         instance, arrays = self.instance, self.arrays
-        mask = nodes["mask"][i].astype(np.int64)
+        allowed = self._candidates(nodes["mask"][i])
+        decided = allowed.sum(axis=1) == 1
         N, K = instance.n_groups, instance.n_components
         costs = np.full((N, K), math.inf)
         for members, k in sets:
             c = arrays.system[k]
-            inside = members | (mask == (np.int64(1) << k))
+            inside = members | (decided & allowed[:, k])
             if not inside.any():
                 return None
             w = arrays.weight[inside]
@@ -356,7 +359,7 @@ class DualBound:
             gap = arrays.points[c] - mean
             costs[:, k] = 0.5 * np.einsum("ij,ij->i", gap, gap)
             costs[inside, k] = -1.0
-        costs[(mask[:, None] & (np.int64(1) << np.arange(K))) == 0] = math.inf
+        costs[~allowed] = math.inf
         if not np.all(np.isfinite(costs.min(axis=1))):
             return None
         labels = instance.expand(costs.argmin(axis=1))

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 
+from certmix.kernels.candidates import packed, unpacked
 from certmix.kernels.interval import DECIDED, OPEN, explore_batch
 from certmix.kernels.splitting import SPLIT_GROUP, SPLIT_MEAN, SPLIT_SIZE
 from certmix.presolve.arrays import instance_arrays
@@ -18,7 +19,6 @@ from certmix.search.threads import Threads
 from certmix.state import State
 
 SPLIT_FIELDS = ("kind", "which", "index", "at", "centre")
-MOST_COMPONENTS = 62  # candidate sets are bits of a 64-bit number
 
 
 class IntervalBound:
@@ -41,20 +41,20 @@ class IntervalBound:
             t for t, bits in ((np.int8, 7), (np.int16, 15), (np.int32, 31)) if instance.n_components <= bits
         ]
         self._stored = narrow[0] if narrow else np.int64
+        self._bits = packed(np.eye(instance.n_components, dtype=bool)).astype(self._stored)
 
     def root(self) -> Nodes:
         """One root, or one for each choice of empty components where those are allowed."""
         instance = self.instance
         K, d, n = instance.n_components, instance.n_features, instance.n_samples
-        bits = np.int64(1) << np.arange(K, dtype=np.int64)
-        mask = (instance.allowed * bits).sum(axis=1)
         roots = []
         for empty in _empty_choices(instance):
             a = np.maximum(instance.size_lower, 1).astype(np.float64)
             b = np.minimum(instance.size_upper, n).astype(np.float64)
             a[empty] = b[empty] = 0.0
-            without = np.bitwise_or.reduce(bits[empty]) if len(empty) else np.int64(0)
-            roots.append((a, b, mask & ~without))
+            allowed = instance.allowed.copy()
+            allowed[:, empty] = False
+            roots.append((a, b, packed(allowed)))
         left = np.empty(len(roots), dtype=object)
         for i in range(len(roots)):
             left[i] = np.arange(instance.n_groups, dtype=np.int32)
@@ -155,13 +155,13 @@ class IntervalBound:
                 left["b"][i, k] = at
                 right["a"][i, k] = at + 1
             elif kind == SPLIT_GROUP:
-                bit = self._stored(1 << k)
+                bit = self._bits[k]
                 left["mask"][i, index] = bit
                 right["mask"][i, index] &= ~bit
         return Nodes.join([Nodes(left), Nodes(right)])
 
     def _labels(self, mask: np.ndarray) -> np.ndarray:
-        return self.instance.expand(np.round(np.log2(mask.astype(np.float64))).astype(np.int64))
+        return self.instance.expand(unpacked(mask, self.instance.n_components).argmax(axis=1))
 
     def leaf_value(self, labels: np.ndarray) -> float:
         """The bound of a decided node."""

@@ -100,7 +100,7 @@ class SemidefiniteBound:
         roots = []
         for i in np.argsort((nodes["b"] > 0).sum(axis=1), kind="stable"):
             record = self.recorder.add_root(nodes["b"][i])
-            mask = nodes["mask"][i].astype(np.int64)
+            mask = nodes["mask"][i, :, 0].astype(np.int64)  # of one word: the engine takes no more components
             root = {
                 "mask": mask,
                 "a": nodes["a"][i],

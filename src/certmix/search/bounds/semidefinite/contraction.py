@@ -43,7 +43,7 @@ class Region:
         rows, columns = np.nonzero(self.apart)
         start = np.searchsorted(rows, np.arange(len(self.mask) + 1))
         known = arrays._replace(conflict_start=start, conflict_with=columns)
-        if not propagate(self.mask, self.a, self.b, instance.n_samples, known):
+        if not propagate(self.mask[:, None], self.a, self.b, instance.n_samples, known):
             return False
         where = self.decided()
         for k in np.unique(where[where >= 0]):

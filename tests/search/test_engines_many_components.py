@@ -1,0 +1,43 @@
+"""More components than a number has bits: the same engines, and their certificates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from certmix import solve
+from certmix.problem import CannotLink, Label, Problem
+from certmix.status import Status
+
+
+def junctions(n: int, K: int, seed: int) -> np.ndarray:
+    """Places in a plane, and a second sample near some of them."""
+    rng = np.random.default_rng([seed, n, K])
+    places = rng.uniform(0.0, 100.0, size=(K, 2))
+    return np.concatenate([places, places[: n - K] + rng.normal(scale=0.3, size=(n - K, 2))])
+
+
+def test_multipliers_prove_what_many_components_cost() -> None:
+    """66 components, 130 candidates: the clustering is proved, and the checker, which has no words, agrees."""
+    result = solve(Problem(junctions(78, 66, 1), 66, variance=1.0, weights="uniform"), "dual", threads=1)
+    assert result.status is Status.OPTIMAL
+    assert result.certificate_level == "verified"
+    assert result.labels is not None
+    assert len(np.unique(result.labels)) == 66
+
+
+@pytest.mark.parametrize("K", [63, 64, 65, 129])
+def test_boxes_with_known_labels(K: int) -> None:
+    """One labelled sample in each component leaves the others to the boxes, in whatever word their candidates are."""
+    data = junctions(K + 9, K, 2)
+    known = [Label(k, k) for k in range(K)]
+    apart = [CannotLink(K, 0), CannotLink(K + 1, 1)]  # what would be best is forbidden to two of them
+    problem = Problem(data, K, variance=1.0, weights="uniform", constraints=[*known, *apart])
+    result = solve(problem, "interval", threads=1)
+    assert result.status is Status.OPTIMAL
+    assert result.certificate_level == "verified"
+    assert result.labels is not None
+    distance = ((data[K:, None] - data[None, :K]) ** 2).sum(axis=2)
+    distance[[0, 1], [0, 1]] = np.inf
+    assert result.labels[K + 2 :].tolist() == list(range(2, 9))
+    assert result.labels[K : K + 2].tolist() == distance[:2].argmin(axis=1).tolist()
