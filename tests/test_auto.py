@@ -34,7 +34,7 @@ def samples(n: int, d: int) -> np.ndarray:
         (Problem(samples(4000, 6), 3, variance=1.0, prior="jeffreys"), {"time_limit": 5.0}, "dual"),
         (Problem(samples(40, 6), 3, variance=1.0, mean_bounds=(-1.0, None)), {"node_limit": 100}, "dual"),
         (Problem(samples(200_000, 1), 3, variance=1.0), {}, "interval"),
-        (Problem(samples(70, 2), 63, variance=1.0), {}, "hard-em"),
+        (Problem(samples(70, 2), 63, variance=1.0), {}, "dual"),
     ],
 )
 def test_choice(problem, options, name):

@@ -158,7 +158,8 @@ def test_classification_step_is_the_cheapest_component_of_every_group() -> None:
             price = slope(search.model.entropy, k, int(members.sum()))
             costs[:, k] = 0.5 * ((x - x[members].mean(axis=0)) ** 2).sum(axis=1) + price
         np.testing.assert_allclose(linear_costs(search.model, search.mean, search.price), costs, rtol=1e-12)
-        changed = reassign(search.model, search.state, search.mean, search.price, 1)
+        every = np.ones(3, dtype=np.bool_)
+        changed = reassign(search.model, search.state, search.mean, search.price, 1, every)
         assert np.array_equal(search.state.label, costs.argmin(axis=1))
         assert changed == np.count_nonzero(costs.argmin(axis=1) != labels)
 

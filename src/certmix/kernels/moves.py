@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from certmix.kernels.clustering import (
     CONFLICT,
     COUNT,
@@ -114,10 +116,11 @@ def shift(model, state, g, target):
 
 
 @njit(nogil=True)
-def reassign(model, state, mean, price, steps):
+def reassign(model, state, mean, price, steps, active):
     """Classification steps for fixed means and prices, group by group, keeping every constraint.
 
-    Where nothing binds this is the exact step. Returns the number of groups that moved; the centres of the
+    ``active`` says which components are not as they were at the last step: a group whose own one is has to look at
+    these only. Where nothing binds this is the exact step. Returns the number of groups that moved; the centres of the
     state are left as they were, sizes and tallies are kept up.
     """
     points, scatter, weight, allowed = model.points, model.scatter, model.weight, model.allowed
@@ -135,8 +138,9 @@ def reassign(model, state, mean, price, steps):
             least = w * (0.5 * square(points, c, g, mean, k) + price[k]) + scatter[c, g]
             least -= TOLERANCE * (1.0 + abs(least))
             best = k
+            all_of_them = active[k]
             for target in range(K):
-                if target == k or not allowed[g, target]:
+                if target == k or not (all_of_them or active[target]) or not allowed[g, target]:
                     continue
                 c = target if own else 0
                 cost = w * (0.5 * square(points, c, g, mean, target) + price[target]) + scatter[c, g]
@@ -158,23 +162,37 @@ def lloyd(model, state, mean, price, passes):
     """Classification EM from the state's labels; returns the number of passes used."""
     used = 0
     changed = 1
+    K, d = mean.shape
+    active = np.ones(K, dtype=np.bool_)
+    before = np.empty((K, d + 1))
     while changed and used < passes and not model.stop[0]:
         accumulate(model, state)
         parameters(model, state, mean, price)
-        changed = reassign(model, state, mean, price, 1)
+        for k in range(K):
+            active[k] = used == 0 or price[k] != before[k, d]
+            before[k, d] = price[k]
+            for j in range(d):
+                active[k] = active[k] or mean[k, j] != before[k, j]
+                before[k, j] = mean[k, j]
+        changed = reassign(model, state, mean, price, 1, active)
         used += 1
     return used
 
 
 @njit(nogil=True)
 def hartigan(model, state, sweeps):
-    """Move single groups while that lowers the cost, by the exact change. Returns the number of moves."""
+    """Move single groups while that lowers the cost, by the exact change. Returns the number of moves.
+
+    A group looks again only at components that have changed since it did, or at all if its own has.
+    """
     points, scatter, weight, entropy = model.points, model.scatter, model.weight, model.entropy
     region, penalty, plain = model.region, model.penalty, model.plain
     allowed, limits = model.allowed, model.limits
     label, size, centre = state.label, state.size, state.centre
     own = points.shape[0] > 1
-    moves = 0
+    moves = 0  # and what time it is
+    since = np.zeros(size.shape[0], dtype=np.int64)  # last change of a component
+    seen = np.full(weight.shape[0], -1)  # when a group last looked
     for _ in range(sweeps):
         if model.stop[0]:
             break
@@ -194,8 +212,10 @@ def hartigan(model, state, sweeps):
                 leave -= 0.5 * m * w / (m - w) * square(points, c, g, centre, k)
             least = -leave - TOLERANCE * (1.0 + abs(leave))
             best = k
+            look = -1 if since[k] > seen[g] else seen[g]
+            seen[g] = moves
             for target in range(size.shape[0]):
-                if target == k or not allowed[g, target]:
+                if target == k or since[target] <= look or not allowed[g, target]:
                     continue
                 m = size[target]
                 c = target if own else 0
@@ -210,7 +230,8 @@ def hartigan(model, state, sweeps):
             if best != k:
                 shift(model, state, g, best)
                 changed += 1
-        moves += changed
+                moves += 1
+                since[k] = since[best] = moves
         if changed == 0:
             break
     return moves

@@ -242,11 +242,12 @@ def explore(model, state, rng, mean, price, start, patience, limit, trials, fail
     kept = np.empty_like(state.label)
     size = np.empty_like(state.size)
     centre = np.empty_like(mean)
+    every = np.ones(K, dtype=np.bool_)
     cost = refresh(model, state)
     if start >= SPREAD_EVENLY:
         seed_means(model, rng, start != UNIFORM_EVENLY, mean)
         seed_prices(model.entropy, rng, start != SPREAD_UNEVENLY, price)
-        reassign(model, state, mean, price, 2 if trials >= 0 else 0)
+        reassign(model, state, mean, price, 2 if trials >= 0 else 0, every)
     else:
         parameters(model, state, mean, price)
     constrained = model.coupled
@@ -267,7 +268,7 @@ def explore(model, state, rng, mean, price, start, patience, limit, trials, fail
                     relocate(model, state, rng, mean, price)
                 accumulate(model, state)
                 # Twice: the last member of a component can leave only after others have joined.
-                reassign(model, state, mean, price, 2)
+                reassign(model, state, mean, price, 2, every)
         # Down to a local optimum: classification EM, single moves, chains, swaps and, where there are few, pairs.
         lloyd(model, state, mean, price, 100)
         moves = 1

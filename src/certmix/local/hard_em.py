@@ -3,7 +3,8 @@
 One restart makes a start, descends to a local optimum and then perturbs it (a component is put elsewhere,
 two components trade members, a few groups are moved at random) for as long as that helps; moving one
 component is far stronger than starting all of them afresh. Starts under coupling constraints and size
-limits come from the exact assignment step.
+limits come from the exact assignment step. With many components a restart is short, and what restarts have found is
+crossed (:mod:`.crossover`) for as long as that finds something better.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from certmix.kernels.restarts import (
 )
 from certmix.local.assignment import satisfies
 from certmix.local.by_size import by_size
+from certmix.local.crossover import Parents, crossed
 from certmix.local.moves import SWAP_LIMIT, LocalSearch, binding
 from certmix.local.subsample import sampled_model
 from certmix.presolve.instance import Instance
@@ -37,6 +39,11 @@ from certmix.stopping import current
 # Above this many groups the restarts run on a sample of them.
 MANY_GROUPS = 10_000
 _GROUPS_DRAWN = 4_000
+# From so many components on, clusterings are crossed: moving one component at a time, a restart takes too long.
+MANY_COMPONENTS = 12
+_STARTS_CROSSED = 3  # by default
+_TRIALS = 4  # perturbations of one clustering, for each component
+_FAILED = 3  # offspring in a row that are no better than the best
 # Clusterings that are rescored and polished when the instance's cost is only a bound on the objective.
 _POLISHED = 8
 # Starts take turns.
@@ -125,8 +132,15 @@ def default_restarts(instance: Instance) -> int:
     """
     if instance.n_groups > MANY_GROUPS:
         return 4 if instance.n_groups < 10 * MANY_GROUPS else 2
+    if _crossing(instance):
+        return _STARTS_CROSSED
     work = instance.n_groups * instance.n_components * (instance.n_features + 2) * _patience(instance)
     return int(np.clip(4e6 / work, 2, 16)) * (4 if tight_sizes(instance.problem) else 1)
+
+
+def _crossing(instance: Instance) -> bool:
+    """Whether clusterings are crossed: components are many, and the instance's cost is the objective."""
+    return instance.n_components >= MANY_COMPONENTS and instance.exact and instance.n_groups <= MANY_GROUPS
 
 
 def _patience(instance: Instance) -> int:
@@ -177,6 +191,9 @@ class _Run:
         """Restarts on all groups; returns how many were made."""
         search, tied = self.search, binding(self.instance)
         base = self.labels
+        crossing = _crossing(self.instance)
+        trials = _TRIALS * self.instance.n_components if crossing else None
+        parents = Parents()
         for r in range(count):
             if r and self.late:
                 return r
@@ -190,24 +207,53 @@ class _Run:
                 search.load(base if labels is None else labels)
             else:
                 search.load(base)  # type: ignore[arg-type]
-            cost = self.explore(search.model, search.state, start, self.patience, SWAP_LIMIT)
-            labels = search.state.label.copy()
-            if tied:
-                labels, cost = search.improve(labels, deep=False)
-            self.record(labels, cost)
+            parents.add(*self.climb(start, tied, trials))
             if not self.instance.exact and self.labels is not None:
                 search.adapt(self.labels)
             self.heartbeat()
+        if crossing:
+            self.cross(parents, tied, trials)
         return count
 
-    def explore(self, model: Model, state: State, start: int, patience: int, limit: int) -> float:
-        """One compiled restart, in short steps so that the clock and Ctrl-C are heard."""
+    def climb(self, start: int, tied: bool, trials: int | None) -> tuple[np.ndarray, float]:
+        """The end of a restart from what is loaded."""
+        search = self.search
+        cost = self.explore(search.model, search.state, start, self.patience, SWAP_LIMIT, trials)
+        labels = search.state.label.copy()
+        if tied:
+            labels, cost = search.improve(labels, deep=False)
+        self.record(labels, cost)
+        return labels, cost
+
+    def cross(self, parents: Parents, tied: bool, trials: int | None) -> None:
+        """Offspring of two parents as further starts: as long as one in a few is the best so far."""
+        search, failed = self.search, 0
+        while failed < _FAILED and len(parents) > 1 and not self.late:
+            best, failed = self.cost, failed + 1
+            labels = crossed(search, *parents.drawn(search.rng))
+            if labels is None:
+                continue
+            search.load(labels)
+            parents.add(*self.climb(AT_LABELS, tied, trials))
+            self.heartbeat()
+            if self.cost < best:
+                failed = 0
+        if self.labels is not None and not self.late:
+            self.record(*search.improve(self.labels))
+
+    def explore(
+        self, model: Model, state: State, start: int, patience: int, limit: int, most: int | None = None
+    ) -> float:
+        """One compiled restart, in short steps so that the clock and Ctrl-C are heard; ``most`` perturbations."""
         rng, mean, price = self.search.rng, self.search.mean, self.search.price
         trials = max(1, int(1e6 / (model.points.shape[1] * mean.size)))
+        left = np.inf if most is None else most
         failures = np.zeros(1, dtype=np.int64)
         while True:
-            cost = explore(model, state, rng, mean, price, start, patience, limit, trials, failures)
-            if failures[0] < 0 or self.late:
+            now = int(min(trials, left))
+            cost = explore(model, state, rng, mean, price, start, patience, limit, now, failures)
+            left -= now
+            if failures[0] < 0 or left <= 0 or self.late:
                 return float(cost)
             start = GO_ON
 
