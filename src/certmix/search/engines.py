@@ -139,6 +139,8 @@ class Race:
         ledger = self.ledger
         if self.dual is None:
             finished = bound.advance_root(ledger.cutoff, self.turn)
+            if finished and not ledger.closed:
+                bound.cover(ledger.cutoff)
             for labels in bound.clusterings():
                 ledger.offer(labels, "master")
             if finished and not ledger.closed:

@@ -271,6 +271,11 @@ class DualBound:
         """(..., N, K) from the words of nodes."""
         return unpacked(mask, self.instance.n_components)
 
+    def cover(self, cutoff: float) -> None:
+        """Look for a better clustering among the sets that the root's multipliers have brought up."""
+        if self.root_ascent is not None:
+            self.root_ascent.cover(cutoff + self.instance.error)
+
     def clusterings(self) -> list[np.ndarray]:
         """Clusterings that the root's master suggests."""
         if self.root_ascent is None:

@@ -24,6 +24,8 @@ LARGEST_RADIUS = 500.0
 SURE_GROUPS = 1000  # with more, coefficients are nearly known: the region begins smaller, in proportion
 LARGEST_SLACK = 10.0
 MOST_DEVIATIONS = 5000  # with more groups than this they have no deviations of their own
+# With so many components, and so few groups for each, every group has a deviation of its own from the start.
+MANY_COMPONENTS, SMALL_CLUSTERS = 10, 100
 KEPT_PARTITIONS = 3
 SMALL_PRICING = 1000  # nodes; a larger pricing search is shared between threads
 NEW_STARTS = 32
@@ -69,6 +71,10 @@ class Lagrangian:
         self.nodes = 0
         self.iterations = 0
         self.radius, self.slack = min(1.0, SURE_GROUPS / len(phi)), 0.0
+        self.count = sum(c.count for c in classes)
+        few = len(phi) <= min(MOST_DEVIATIONS, SMALL_CLUSTERS * self.count)
+        if few and self.count >= MANY_COMPONENTS:
+            self.slack = LARGEST_SLACK  # few sets hold a group, so features of all of them say little of it
         self.best = -math.inf
         self.best_t = np.zeros(len(phi))
         self.partitions: list[list[tuple[np.ndarray, int]]] = []  # nearly disjoint (set, component) pairs
@@ -191,7 +197,7 @@ class Lagrangian:
         self.master = Master(self.phi, np.array([c.count for c in self.classes], dtype=float))
         for i, which in enumerate(self.classes):
             if math.isfinite(which.empty):
-                self.master.add(np.zeros(len(self.free), dtype=bool), i, which.empty)
+                self.master.add(np.zeros(len(self.free), dtype=bool), i, which.empty / self.unit)
         if partition is not None:
             for i, which in enumerate(self.classes):
                 for k in which.members:
@@ -224,8 +230,9 @@ class Lagrangian:
             value, x, sigma, duals = solved
             self._collect(duals)
             promised = self.unit * value + base - self.best
-            # What prices are short of is promised as well, and never kept.
-            if promised <= 1.5 * self.coarseness * max(cutoff - self.best, 1e-9 * self.unit):
+            # What prices are short of, and how exactly they are known, is promised as well, and never kept.
+            blur = max(self.coarseness * (cutoff - self.best), self.resolution * self.count, 1e-9 * self.unit)
+            if promised <= 1.5 * blur:
                 if not self._enlarge():
                     break
                 continue
@@ -243,6 +250,16 @@ class Lagrangian:
                 self.columns(middle, self._values(middle))
                 self.radius *= 0.7 if added else 0.35
         return True
+
+    def cover(self, cutoff: float) -> None:
+        """The best clustering that the generated sets nearly make, among the partitions."""
+        raw = np.where(self.free, (self.best_t - self.offset) / self.unit, 0.0)
+        sigma = np.array([self.local_value(i, self.best_t) for i in range(len(self.classes))]) / self.unit
+        left = [list(c.members) for c in self.classes]
+        chosen = self.master.cover(raw, sigma, (cutoff - self.best) / self.unit)
+        if chosen:
+            self.partitions.append([(members, left[i].pop(0)) for members, i in chosen])
+            del self.partitions[:-KEPT_PARTITIONS]
 
     def _enlarge(self) -> bool:
         """Look further: a larger region, then deviations for every group. False when there is nothing left to try."""

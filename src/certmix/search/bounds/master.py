@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import highspy
 import numpy as np
+from scipy.sparse import csr_matrix
 
-from certmix.highs import run, silent_solver
+from certmix.highs import minimise, run, silent_solver
 
+MOST_COVERING = 5000  # sets that are chosen from,
+COVERING_NODES, COVERING_SECONDS = 200, 10.0  # and how long
 MOST_ITERATIONS = 100_000  # of the simplex method at a time; ordinary masters take hundreds
 
 
@@ -36,6 +39,7 @@ class Master:
         for count in counts:
             highs.addCol(float(count), -1e7, 1e7, 0, empty_i, empty_f)
         self._sets: list[np.ndarray] = []
+        self._costs: list[float] = []
         self._classes: list[int] = []
 
     def confine(self, centre: np.ndarray, radius: float, slack: float) -> None:
@@ -74,6 +78,7 @@ class Master:
             -highspy.kHighsInf, float(cost), len(index), np.array(index, dtype=np.int32), np.array(entries)
         )
         self._sets.append(members)
+        self._costs.append(float(cost))
         self._classes.append(pricing_class)
 
     def solve(self) -> tuple[float, np.ndarray, np.ndarray, np.ndarray] | None:
@@ -95,6 +100,42 @@ class Master:
     def multipliers(self, x: np.ndarray) -> np.ndarray:
         """T from coefficients and deviations."""
         return np.asarray(self.phi @ x[: self.n_features] + x[self.n_features :])
+
+    def cover(self, raw: np.ndarray, sigma: np.ndarray, gap: float) -> list[tuple[np.ndarray, int]]:
+        """Sets of every class, as many as it has components, that cover the groups at least cost; none if none do.
+
+        Of the generated sets those with a reduced cost up to the gap at these multipliers: with others the clustering
+        would not be better by more than the gap. Components that are left empty are not among them. The answer is a
+        suggestion, and need not be a partition.
+        """
+        classes, costs = np.array(self._classes), np.array(self._costs)
+        members = np.array(self._sets)
+        reduced = costs - members @ raw - sigma[classes]
+        kept = np.flatnonzero(reduced <= gap)
+        if not 0 < len(kept) <= MOST_COVERING:
+            return []
+        groups = np.flatnonzero(members.any(axis=0))
+        of_class = classes[kept] == np.arange(len(self.counts))[:, None]
+        matrix = csr_matrix(np.vstack([members[kept][:, groups].T, of_class]).astype(float))
+        low = np.concatenate([np.ones(len(groups)), self.counts])
+        high = np.concatenate([np.full(len(groups), np.inf), self.counts])
+        x = minimise(
+            costs[kept],
+            matrix,
+            low,
+            high,
+            upper=np.where(members[kept].any(axis=1), 1.0, self.counts[classes[kept]]),
+            integer=True,
+            time_limit=COVERING_SECONDS,
+            mip_max_nodes=COVERING_NODES,
+        )[1]
+        if x is None:
+            return []
+        return [
+            (members[row], int(classes[row]))
+            for row, taken in zip(kept, x > 0.5, strict=True)
+            if taken and members[row].any()
+        ]
 
     def sets(self) -> list[tuple[np.ndarray, int]]:
         return list(zip(self._sets, self._classes, strict=True))
