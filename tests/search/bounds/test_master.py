@@ -38,6 +38,17 @@ def test_the_cheapest_sets_that_cover_every_group() -> None:
     assert chosen(1, np.zeros(6), np.inf) == []
 
 
+def test_a_set_that_the_solver_refuses_is_none() -> None:
+    """Numbers beyond the solver's are left out, and what comes after them is in its place."""
+    found = Master(np.full((3, 1), 1e30), np.ones(1))
+    found.add(np.array([True, True, False]), 0, 1.0)
+    assert found.sets() == []
+    found.confine(np.zeros(4), 1.0, 1.0)
+    solved = found.solve()
+    assert solved is not None
+    assert len(solved[1]) == 4
+
+
 def test_sets_that_cost_more_than_the_gap_are_left_out() -> None:
     """Reduced costs are costs at zero; multipliers of 0.6 leave two of them below 0.7."""
     assert chosen(2, np.zeros(6), 1.5) == [(0, 5), (1, 2, 3, 4)]

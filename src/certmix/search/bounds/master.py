@@ -74,9 +74,11 @@ class Master:
             first = self.n_features + len(self.counts)
             index += list(first + groups)
             entries += [1.0] * len(groups)
-        self.highs.addRow(
+        added = self.highs.addRow(
             -highspy.kHighsInf, float(cost), len(index), np.array(index, dtype=np.int32), np.array(entries)
         )
+        if added == highspy.HighsStatus.kError:
+            return  # numbers beyond what it takes, as in data of very different sizes: the master does without
         self._sets.append(members)
         self._costs.append(float(cost))
         self._classes.append(pricing_class)
