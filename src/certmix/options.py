@@ -16,13 +16,15 @@ from numbers import Integral
 from pathlib import Path
 from textwrap import fill, indent
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from certmix import memory
 from certmix.errors import InputError
 from certmix.hints import did_you_mean
-from certmix.problem.quantity import Quantity
 from certmix.status import Tolerances
+
+if TYPE_CHECKING:  # the command line has options before it has numbers
+    from certmix.problem.quantity import Quantity
 
 BRANCHING = ("pseudo-cost", "strong", "most-infeasible", "most-integral")
 LOGARITHMS = ("tangent", "chord")

@@ -85,7 +85,7 @@ def test_trees_are_certified_whatever_the_number_of_threads(
 ) -> None:
     """Searches with many nodes, because each gives up early, several of them visited at once."""
     hurry(monkeypatch)
-    problem = overlapping(2, n=16, spread=0.7, constraints=constraints)
+    problem = overlapping(5, n=16, spread=0.7, constraints=constraints)
     result, recorder = searched(problem, threads=threads)
     assert result.status is Status.OPTIMAL
     verdict = verdict_on(certified(problem, result, recorder), problem)

@@ -169,7 +169,7 @@ def test_agreement_with_the_dual_engine_on_many(seed: int) -> None:
 @pytest.fixture(scope="module")
 def hard() -> tuple[Problem, float]:
     """A problem that is not closed at the root, and its optimum."""
-    problem = overlapping(50, 2, 4, seed=1, spread=0.5)
+    problem = overlapping(60, 2, 4, seed=2, spread=0.5)
     result = solve(problem, "dual", gap=1e-8, threads=1)
     assert result.status is Status.OPTIMAL
     return problem, result.objective

@@ -155,9 +155,7 @@ def test_sizes_that_no_exchange_may_leave() -> None:
     free, alone = np.zeros(4, dtype=np.int64), np.full(4, -1)
     cost, none = np.array([-1.0, -1.0, -1.0, 3.0]), np.zeros(1)
     for a, b in ((1, 2), (4, 4), (2, 3)):
-        problem = Problem(
-            points, np.ones(4), cost, none, none, *ends, np.zeros(5), True, free, a, b, alone, variance=1.0
-        )
+        problem = Problem(points, np.ones(4), cost, none, none, *ends, np.zeros(5), True, free, a, b, alone)
         pricing, truth = as_checked(problem), problem.minimum()
         assert price(pricing, np.array([LEAF]), np.zeros(0), truth + 5.0) <= truth + 1e-12
         found = walk(pricing, truth - 1e-6, 1000)
@@ -172,20 +170,7 @@ def test_partners_are_not_exchanged() -> None:
     none, free = np.zeros(1), np.zeros(3, dtype=np.int64)
     partner = np.array([1, 0, -1])
     problem = Problem(
-        points,
-        np.ones(3),
-        cost,
-        none,
-        none,
-        none,
-        none,
-        np.zeros(4),
-        True,
-        free,
-        1.0,
-        3.0,
-        partner,
-        variance=1.0,
+        points, np.ones(3), cost, none, none, none, none, np.zeros(4), True, free, 1.0, 3.0, partner
     )
     pricing = as_checked(problem)
     assert problem.minimum() == -6.0
@@ -198,9 +183,7 @@ def test_what_a_partner_costs_is_not_forgotten() -> None:
     points, cost = np.array([[0.0], [10.0], [10.0]]), np.array([-5.0, -4.0, 0.0])
     none, status, partner = np.zeros(1), np.array([0, 0, 1]), np.array([1, 0, -1])
     weight, table, ends = np.array([1.0, 1.0, 10.0]), np.zeros(13), (none, none + 10.0)
-    problem = Problem(
-        points, weight, cost, none, none, *ends, table, True, status, 1.0, 12.0, partner, variance=1.0
-    )
+    problem = Problem(points, weight, cost, none, none, *ends, table, True, status, 1.0, 12.0, partner)
     assert problem.minimum() == -4.0
     assert price(as_checked(problem), np.array([LEAF]), np.zeros(0), -1.0) <= -4.0
 
@@ -212,20 +195,7 @@ def test_a_table_that_is_not_concave_is_not_taken_for_one() -> None:
     free, alone = np.zeros(n, dtype=np.int64), np.full(n, -1)
     table = 0.5 * np.arange(n + 1.0) ** 2
     problem = Problem(
-        points,
-        np.ones(n),
-        np.full(n, -2.2),
-        none,
-        none,
-        none,
-        none,
-        table,
-        False,
-        free,
-        1.0,
-        float(n),
-        alone,
-        variance=1.0,
+        points, np.ones(n), np.full(n, -2.2), none, none, none, none, table, False, free, 1.0, float(n), alone
     )
     pricing, truth = as_checked(problem), problem.minimum()
     assert not pricing.boxes().straight.any()
@@ -243,9 +213,7 @@ def test_the_bound_of_one_set_is_not_above_its_exact_cost() -> None:
         size, cost, none = int(weight.sum()), rng.normal(size=n), np.zeros(d)
         table, ends = rng.normal(size=size + 1), (points.min(axis=0), points.max(axis=0))
         inside, alone = np.ones(n, dtype=np.int64), np.full(n, -1)
-        problem = Problem(
-            points, weight, cost, none, none, *ends, table, False, inside, size, size, alone, variance=1.0
-        )
+        problem = Problem(points, weight, cost, none, none, *ends, table, False, inside, size, size, alone)
         x = [[Fraction(v) for v in row] for row in points.tolist()]
         w = [Fraction(v) for v in weight.tolist()]
         mean = [sum(a * row[j] for a, row in zip(w, x, strict=True)) / sum(w) for j in range(d)]
@@ -288,7 +256,6 @@ def test_what_is_no_tree_is_rejected(axis: list[int], cut: list[float]) -> None:
         1.0,
         2.0,
         alone,
-        variance=1.0,
     )
     with pytest.raises(Rejected):
         price(as_checked(problem), np.array(axis, dtype=np.int64), np.array(cut), 0.0)
