@@ -26,7 +26,7 @@ def test_multipliers_prove_what_many_components_cost() -> None:
     assert len(np.unique(result.labels)) == 66
 
 
-@pytest.mark.parametrize("K", [63, 64, 65, 129])
+@pytest.mark.parametrize("K", [63, 64, 65, pytest.param(129, marks=pytest.mark.slow)])
 def test_boxes_with_known_labels(K: int) -> None:
     """One labelled sample in each component leaves the others to the boxes, in whatever word their candidates are."""
     data = junctions(K + 9, K, 2)
