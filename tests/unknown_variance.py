@@ -7,10 +7,14 @@ import math
 
 import numpy as np
 
-from certmix.errors import InfeasibleError
+import certmix
+from certmix.errors import InfeasibleError, InputError
 from certmix.problem import Problem, is_feasible
+from certmix.status import Status
 from certmix.variance.unbounded import flat, scatterless
 from claims import Truth
+
+ROUNDING = 1e-8
 
 
 def with_unknown_variance(problem: Problem, rng: np.random.Generator) -> Problem:
@@ -108,3 +112,22 @@ def best_diagonal_value(problem: Problem, labels: np.ndarray) -> float:
     weights = problem.objective.best_weights(sizes)
     rest = problem.objective.weight_cost(sizes, weights)
     return float(np.sum(0.5 * squares / variances + 0.5 * n * np.log(variances)) + rest)
+
+
+def agreement(problem: Problem, rng: np.random.Generator, where: str) -> str:
+    """How a run ends whose bound is not above the optimum, and which has found that if it is closed; else an error."""
+    truth = truth_with_variance(problem)
+    gap = float(rng.choice([1e-6, 1e-4, 1e-2]))
+    try:
+        result = certmix.solve(problem, gap=gap, verify=False, time_limit=20)
+    except InputError as error:
+        return f"{error}" if truth.optimum > -math.inf else "unbounded"
+    if truth.infeasible:
+        assert result.status is Status.INFEASIBLE, where
+        return "infeasible"
+    slack = ROUNDING * max(1.0, abs(truth.optimum))
+    assert result.lower_bound <= truth.optimum + slack, where
+    assert result.objective >= truth.optimum - slack, where
+    if result.status is Status.OPTIMAL:
+        assert result.objective <= truth.optimum + gap * max(1.0, abs(truth.optimum)) + slack, where
+    return str(result.status)

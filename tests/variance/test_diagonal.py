@@ -20,7 +20,7 @@ from certmix.selection.criterion import n_parameters
 from certmix.status import Status, Tolerances
 from certmix.variance.diagonal import DiagonalRun
 from random_instances import random_problem
-from unknown_variance import takes_diagonal, truth_with_variance, with_unknown_diagonal
+from unknown_variance import agreement, takes_diagonal, with_unknown_diagonal
 
 ROUNDING = 1e-8
 
@@ -37,21 +37,7 @@ def assert_agrees(seed: int) -> str:
     while not takes_diagonal(problem := random_problem(rng, max_samples=6, max_components=3)):
         pass
     problem = with_unknown_diagonal(problem, rng)
-    truth = truth_with_variance(problem)
-    gap = float(rng.choice([1e-6, 1e-4, 1e-2]))
-    try:
-        result = certmix.solve(problem, gap=gap, verify=False, time_limit=20)
-    except InputError as error:
-        return f"{error}" if truth.optimum > -math.inf else "unbounded"
-    if truth.infeasible:
-        assert result.status is Status.INFEASIBLE, f"seed {seed}"
-        return "infeasible"
-    slack = ROUNDING * max(1.0, abs(truth.optimum))
-    assert result.lower_bound <= truth.optimum + slack, f"seed {seed}"
-    assert result.objective >= truth.optimum - slack, f"seed {seed}"
-    if result.status is Status.OPTIMAL:
-        assert result.objective <= truth.optimum + gap * max(1.0, abs(truth.optimum)) + slack, f"seed {seed}"
-    return str(result.status)
+    return agreement(problem, rng, f"seed {seed}")
 
 
 def test_bounds_agree_with_enumeration() -> None:

@@ -7,25 +7,14 @@ from pathlib import Path
 from typing import Annotated
 
 from certmix.cli.request import Request
-from certmix.cli.solve import Output
+from certmix.cli.stability import OUTPUT, WithinOutput
 from certmix.options import Option, Options
-
-_OUT = "Output"
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlternativesOutput(Output):
+class AlternativesOutput(WithinOutput):
     """Which clusterings are looked for, and what to do with them."""
 
-    within: Annotated[
-        float,
-        Option(
-            "Delta: clusterings that cost so much more than the best one count as nearly as good.",
-            unit="nats",
-            least=0,
-            panel="",
-        ),
-    ] = 2.0
     limit: Annotated[
         int,
         Option("How many clusterings are looked for beside the best one.", metavar="N", least=1, panel=""),
@@ -35,7 +24,7 @@ class AlternativesOutput(Output):
         Option(
             "Write alternatives.json, and the files of certmix stability.",
             metavar="DIR",
-            panel=_OUT,
+            panel=OUTPUT,
         ),
     ] = None
 

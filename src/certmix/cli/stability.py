@@ -11,12 +11,12 @@ from certmix.cli.solve import Output
 from certmix.options import Option, Options
 
 WITHOUT = ("resume", "constraint_costs")  # what belongs to certmix solve alone
-_OUT = "Output"
+OUTPUT = "Output"
 
 
 @dataclass(frozen=True, kw_only=True)
-class StabilityOutput(Output):
-    """What is asked of all clusterings within delta, and what to do with the answers."""
+class WithinOutput(Output):
+    """Which clusterings count beside the best one."""
 
     within: Annotated[
         float,
@@ -27,6 +27,12 @@ class StabilityOutput(Output):
             panel="",
         ),
     ] = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class StabilityOutput(WithinOutput):
+    """What is asked of all clusterings within delta, and what to do with the answers."""
+
     pairs: Annotated[
         Path | None,
         Option(
@@ -40,7 +46,7 @@ class StabilityOutput(Output):
         Option(
             "Write stability.json, its certificate, and the files of certmix solve, with margins in assignments.csv.",
             metavar="DIR",
-            panel=_OUT,
+            panel=OUTPUT,
         ),
     ] = None
 
