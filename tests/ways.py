@@ -594,6 +594,8 @@ WAYS = (
     Way("unknown diagonal", 0.3, _unknown_diagonal, _few_with_own_variances),
 )
 NAMES = tuple(way.name for way in WAYS)
+BY_CLOCK = frozenset({"stopped"})
+"""Ways that end when the clock says so: they need not repeat what they did."""
 
 
 def drawn_ways(
