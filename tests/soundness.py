@@ -36,7 +36,9 @@ from certmix.problem.features import features
 from certmix.status import Status
 from claims import ROUNDING, Claim, Truth, find_truth, violations
 from random_instances import random_problem
-from ways import GAPS, NAMES, by_engine, by_loop, drawn_ways, poor_labels, semidefinite_bound
+from ways import NAMES, drawn_ways
+from ways.drawing import GAPS, by_engine, poor_labels
+from ways.loops import by_loop, semidefinite_bound
 
 __all__ = [  # what tests of single engines take from here
     "GAPS", "ROUNDING", "Claim", "Report", "Summary", "Truth", "by_engine", "by_loop", "draw", "examine",

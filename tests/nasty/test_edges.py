@@ -13,7 +13,7 @@ from certmix.engines import engine, why_not
 from certmix.errors import InfeasibleError
 from certmix.options import Options
 from certmix.problem import Problem
-from ways import by_engine
+from ways.drawing import by_engine
 
 ENGINES = ("enumerate", "interval", "dual", "bnb", "dynamic", "sdp")
 

@@ -15,7 +15,8 @@ from certmix.options import Options
 from certmix.problem import Problem
 from claims import Truth, find_truth
 from random_instances import random_problem
-from ways import by_engine, drawn_ways
+from ways import drawn_ways
+from ways.drawing import by_engine
 
 WAYS = frozenset(
     {

@@ -18,7 +18,8 @@ from certmix.options import Options
 from certmix.problem import DirichletPrior, MaximumSize, MinimumSize, MustLink, Problem
 from certmix.problem.constraints import Constraint
 from certmix.search.bounds import pricer
-from ways import by_engine, by_loop, dual_bound
+from ways.drawing import by_engine
+from ways.loops import by_loop, dual_bound
 
 DIRECTIONS = {2: (3.0, 4.0), 3: (2.0, 3.0, 6.0), 4: (1.0, 1.0, 3.0, 5.0)}  # of lengths 5, 7 and 6
 

@@ -1,0 +1,138 @@
+"""Every engine through the front door: whole runs, runs that are stopped, resumed or spread, and their certificates."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from unittest import mock
+
+import numpy as np
+
+from certmix.certificate import prove
+from certmix.io.certificates import Certificate
+from certmix.options import ENGINE_OPTIONS, LOGARITHMS, Options
+from certmix.problem import Problem
+from certmix.result import Result
+from certmix.search import spread
+from certmix.search.bounds import pricer
+from certmix.solving import solve
+from certmix.status import Termination, decide
+from certmix.verify.check import check
+from claims import Claim
+from pretended_cluster import pretended
+from resumed import solved_in_pieces
+from ways.drawing import CERTIFIED, Draw, Way, by_engine, taken_by
+
+
+def engine_way(name: str, often: float, *, limited: float = 0.15) -> Way:
+    def run(draw: Draw) -> Claim:
+        given = {"start": draw.start(), "node_limit": draw.few_nodes(limited)}
+        if name == "bnb":
+            given["branching"] = draw.branching()
+        if name == "parts":
+            given["part_size"] = int(draw.rng.integers(1, 7))
+        return by_engine(draw.problem, name, draw.options(**given))
+
+    return Way(name, often, run, taken_by(name))
+
+
+def model_way(name: str, often: float) -> Way:
+    """The models for SCIP: bounds attested, and compared with the truth like all others."""
+
+    def run(draw: Draw) -> Claim:
+        rng = draw.rng
+        given = {
+            "start": draw.start(),
+            "logarithm": str(rng.choice(LOGARITHMS)),
+            "breakpoints": int(rng.integers(2, 12)),
+            "adaptive": draw.chance(0.7),
+            "warm_start": draw.chance(0.7),
+        }
+        given = {o: v for o, v in given.items() if o == "start" or name in ENGINE_OPTIONS[o].engines}
+        return by_engine(draw.problem, name, draw.options(**given))
+
+    return Way(name, often, run, taken_by(name))
+
+
+def auto(draw: Draw) -> Claim:
+    return by_engine(draw.problem, "auto", draw.options(start=draw.start()))
+
+
+def elsewhere(draw: Draw) -> Claim:
+    """Nodes and parts are worked on elsewhere: few at a time, and some of the tasks are lost."""
+    name = "sdp" if draw.chance(0.6) and taken_by("sdp")(draw.problem, draw.truth) else "parts"
+    if not taken_by(name)(draw.problem, draw.truth):
+        name = "dual"
+    given = {"part_size": int(draw.rng.integers(1, 7))} if name == "parts" else {}
+    options = draw.options(start=draw.start(), node_limit=draw.few_nodes(0.3), **given)
+    lost, budget = float(draw.rng.choice([0.0, 0.3])), int(draw.rng.integers(1, 6))
+    with pretended(draw.rng, lost=lost), mock.patch.object(spread, "BUDGET", budget):
+        return replace(by_engine(draw.problem, name, options), way="spread")
+
+
+def stopped(draw: Draw) -> Claim:
+    """An engine that is told to stop at any moment, from before its first step to after its last."""
+    able = [name for name in (*CERTIFIED, "parts") if taken_by(name)(draw.problem, draw.truth)]
+    options = replace(draw.options(start=draw.start()), time_limit=float(10 ** draw.rng.uniform(-5, -1)))
+    name = str(draw.rng.choice(able))
+    if name == "parts":
+        options = replace(options, part_size=int(draw.rng.integers(1, 7)))
+    with mock.patch.object(pricer, "CELLS_FROM", 1 if draw.chance(0.3) else pricer.CELLS_FROM):
+        return by_engine(draw.problem, name, options)
+
+
+def resumed(draw: Draw) -> Claim:
+    """An engine that is stopped and resumed from its folder a few times."""
+    able = [name for name in (*CERTIFIED, "parts") if taken_by(name)(draw.problem, draw.truth)]
+    name = str(draw.rng.choice(able))
+    given = {"part_size": int(draw.rng.integers(1, 7))} if name == "parts" else {}
+
+    def run(problem: Problem, name: str, *, options: Options, verify: bool) -> Result:
+        return solved_in_pieces(problem, name, options, draw.rng)
+
+    return by_engine(draw.problem, name, draw.options(start=draw.start(), **given), run)
+
+
+def certificate(draw: Draw) -> Claim:
+    """A run whose certificate is replayed: what the checker says is the claim; and a forged one must not pass."""
+    able = [n for n in ("interval", "dual", "sdp") if taken_by(n)(draw.problem, draw.truth)]
+    name = str(draw.rng.choice([*able, "auto"]))
+    options = replace(draw.options(start=draw.start()), certificate=True)
+    start = time.perf_counter()
+    with mock.patch.object(prove, "MOST", 0 if draw.chance(0.8) else prove.MOST):  # seldom by enumeration
+        result = solve(draw.problem, name, options=options)
+    found, lower = result.certificate, -math.inf
+    if found is not None:
+        verdict = check(found.document, found.arrays, draw.problem.data)
+        assert verdict.verified, f"its own certificate is rejected: {verdict.sentence}"
+        lower = verdict.bound
+        if result.labels is not None:
+            _assert_no_forgery(draw, found)
+    return Claim(
+        "certificate",
+        result.objective,
+        lower,
+        result.labels,
+        decide(result.objective, lower, options.tolerances, infeasible=lower == math.inf),
+        Termination.TIME,  # there need not be a certificate
+        result.trace,
+        options,
+        time.perf_counter() - start,
+    )
+
+
+def _assert_no_forgery(draw: Draw, found: Certificate) -> None:
+    """A worse clustering is called optimal on the same evidence, at a bound above the optimum."""
+    labels = draw.poor()
+    if labels is None:
+        return
+    point = draw.problem.objective.best(labels)
+    bound = draw.truth.optimum + 10.0 ** draw.rng.uniform(-7.5, -1.0) * max(1.0, abs(draw.truth.optimum))
+    if not point.value > bound:
+        return
+    document = {**found.document, "objective": point.value, "bound": bound}
+    incumbent = {"labels": labels.astype(np.int32), "means": point.means, "weights": point.weights}
+    arrays = {**found.arrays, **{f"incumbent/{name}": array for name, array in incumbent.items()}}
+    verdict = check(document, arrays, draw.problem.data)
+    assert not verdict.verified, f"a bound of {bound!r} above the optimum {draw.truth.optimum!r} is verified"
