@@ -101,6 +101,9 @@ def _solved_and_checked(problem: Problem, _: Problem, name: str, *, options: Opt
         y, z = problem.data, result.labels
         squares = math.fsum(((y[z == k] - y[z == k].mean(axis=0)) ** 2).sum() for k in np.unique(z))
         rounding = 1e-9 * squares + 1e-12 * float((y - y.mean(axis=0)).var(axis=0).sum()) * len(y)
+        rounding += (
+            y.size * (1e-15 * float(np.abs(y).max())) ** 2
+        )  # of the means: equal samples have a spread, too
         assert result.sse is not None
         assert abs(result.sse - squares) <= rounding, f"the SSE is {squares!r}, not {result.sse!r}"
     if result.certificate is not None:
