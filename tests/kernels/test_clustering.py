@@ -16,16 +16,14 @@ from certmix.kernels.moves import (
     attempt,
     compounds,
     fits,
-    hartigan,
     holds,
-    lloyd,
-    reassign,
     refresh,
     shift,
 )
 from certmix.kernels.restarts import GO_ON, SPREAD_EVENLY, explore, seed_means, shake, uniform
 from certmix.kernels.sorting import sort_along
 from certmix.kernels.swaps import exchange_change, swaps
+from certmix.kernels.sweeps import hartigan, lloyd, reassign
 from certmix.local.assignment import satisfies
 from certmix.local.moves import LocalSearch
 from certmix.presolve.instance import Instance, reduce
@@ -159,7 +157,9 @@ def test_classification_step_is_the_cheapest_component_of_every_group() -> None:
             costs[:, k] = 0.5 * ((x - x[members].mean(axis=0)) ** 2).sum(axis=1) + price
         np.testing.assert_allclose(linear_costs(search.model, search.mean, search.price), costs, rtol=1e-12)
         every = np.ones(3, dtype=np.bool_)
-        changed = reassign(search.model, search.state, search.mean, search.price, 1, every)
+        changed = reassign(
+            search.model, search.state, search.mean, search.price, 1, every, np.empty((3, 4), dtype=np.int32)
+        )
         assert np.array_equal(search.state.label, costs.argmin(axis=1))
         assert changed == np.count_nonzero(costs.argmin(axis=1) != labels)
 
@@ -178,7 +178,7 @@ def test_local_search_ends_where_no_single_move_helps() -> None:
     for instance, search, labels, _ in feasible_cases(60, first=3000):
         model, state = search.model, search.state
         start = search.load(labels)
-        hartigan(model, state, 200)
+        hartigan(model, state, 200, np.ones(instance.n_components, dtype=np.bool_))
         cost = refresh(model, state)
         assert satisfies(instance, state.label)
         assert cost <= start + 1e-9 * (1 + abs(start))
@@ -191,7 +191,8 @@ def test_local_search_ends_where_no_single_move_helps() -> None:
                     assert naive_cost(search, trial) >= cost - 1e-8 * (1 + abs(cost))
         if not instance.problem.estimators:
             search.load(labels)
-            lloyd(model, state, search.mean, search.price, 50)
+            before = np.full((len(search.price), search.mean.shape[1] + 1), np.nan)
+            lloyd(model, state, search.mean, search.price, 50, before)
             assert refresh(model, state) <= start + 1e-9 * (1 + abs(start))
 
 

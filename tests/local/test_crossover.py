@@ -81,3 +81,16 @@ def test_a_grid_of_many_clusters_is_found() -> None:
         found = hard_em(instance, seed=seed)
         assert found is not None
         assert len(set(zip(found.labels.tolist(), truth.tolist(), strict=True))) == 49
+
+
+def test_every_seed_finds_the_same_clustering_of_a_board() -> None:
+    """Rows of holes, thirty clusters: one component in a wrong place costs more than a proof allows."""
+    rng = np.random.default_rng(0)
+    rows = [
+        rng.uniform(0.0, 100.0, size=2) + 2.54 * np.array([[c, 0.0] for c in range(10)]) for _ in range(40)
+    ]
+    instance = reduce(Problem(np.concatenate(rows), 30, variance=1.0, weights="uniform"))
+    found = [hard_em(instance, seed=seed) for seed in range(4)]
+    values = [f.value for f in found if f is not None]
+    assert len(values) == 4
+    assert max(values) <= min(values) + 1e-4 * (min(values) - 400 * np.log(30))

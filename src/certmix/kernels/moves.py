@@ -1,8 +1,6 @@
-"""Moves between clusterings that keep every side constraint: single groups and chains that repair."""
+"""Moves between clusterings that keep every side constraint: single groups, and chains that repair."""
 
 from __future__ import annotations
-
-import numpy as np
 
 from certmix.kernels.clustering import (
     CONFLICT,
@@ -12,9 +10,7 @@ from certmix.kernels.clustering import (
     accumulate,
     clustering_cost,
     insertion,
-    parameters,
     removal,
-    square,
 )
 from certmix.kernels.compiled import njit
 
@@ -113,128 +109,6 @@ def shift(model, state, g, target):
         centre[target, j] = at + w * (points[target if own else 0, g, j] - at) / mass
     if model.coupled:
         tallied(model, state, g, k, target)
-
-
-@njit(nogil=True)
-def reassign(model, state, mean, price, steps, active):
-    """Classification steps for fixed means and prices, group by group, keeping every constraint.
-
-    ``active`` says which components are not as they were at the last step: a group whose own one is has to look at
-    these only. Where nothing binds this is the exact step. Returns the number of groups that moved; the centres of the
-    state are left as they were, sizes and tallies are kept up.
-    """
-    points, scatter, weight, allowed = model.points, model.scatter, model.weight, model.allowed
-    label, size, limits = state.label, state.size, model.limits
-    K = mean.shape[0]
-    own = points.shape[0] > 1
-    changed = 0
-    for _ in range(steps):
-        for g in range(weight.shape[0]):
-            k = label[g]
-            w = weight[g]
-            if size[k] - w < limits[0, k]:
-                continue
-            c = k if own else 0
-            least = w * (0.5 * square(points, c, g, mean, k) + price[k]) + scatter[c, g]
-            least -= TOLERANCE * (1.0 + abs(least))
-            best = k
-            all_of_them = active[k]
-            for target in range(K):
-                if target == k or not (all_of_them or active[target]) or not allowed[g, target]:
-                    continue
-                c = target if own else 0
-                cost = w * (0.5 * square(points, c, g, mean, target) + price[target]) + scatter[c, g]
-                if cost < least and fits(model, state, g, k, target):
-                    least = cost
-                    best = target
-            if best != k:
-                size[k] -= w
-                size[best] += w
-                label[g] = best
-                changed += 1
-                if model.coupled:
-                    tallied(model, state, g, k, best)
-    return changed
-
-
-@njit(inline="always")
-def lloyd(model, state, mean, price, passes):
-    """Classification EM from the state's labels; returns the number of passes used."""
-    used = 0
-    changed = 1
-    K, d = mean.shape
-    active = np.ones(K, dtype=np.bool_)
-    before = np.empty((K, d + 1))
-    while changed and used < passes and not model.stop[0]:
-        accumulate(model, state)
-        parameters(model, state, mean, price)
-        for k in range(K):
-            active[k] = used == 0 or price[k] != before[k, d]
-            before[k, d] = price[k]
-            for j in range(d):
-                active[k] = active[k] or mean[k, j] != before[k, j]
-                before[k, j] = mean[k, j]
-        changed = reassign(model, state, mean, price, 1, active)
-        used += 1
-    return used
-
-
-@njit(nogil=True)
-def hartigan(model, state, sweeps):
-    """Move single groups while that lowers the cost, by the exact change. Returns the number of moves.
-
-    A group looks again only at components that have changed since it did, or at all if its own has.
-    """
-    points, scatter, weight, entropy = model.points, model.scatter, model.weight, model.entropy
-    region, penalty, plain = model.region, model.penalty, model.plain
-    allowed, limits = model.allowed, model.limits
-    label, size, centre = state.label, state.size, state.centre
-    own = points.shape[0] > 1
-    moves = 0  # and what time it is
-    since = np.zeros(size.shape[0], dtype=np.int64)  # last change of a component
-    seen = np.full(weight.shape[0], -1)  # when a group last looked
-    for _ in range(sweeps):
-        if model.stop[0]:
-            break
-        accumulate(model, state)  # running statistics drift
-        changed = 0
-        for g in range(weight.shape[0]):
-            k = label[g]
-            w = weight[g]
-            m = size[k]
-            if m - w < limits[0, k]:
-                continue
-            c = k if own else 0
-            leave = entropy[k, m - w] - entropy[k, m] - scatter[c, g]
-            if not plain:
-                leave += removal(points, region, penalty, c, g, w, m, centre, k)
-            elif m > w:
-                leave -= 0.5 * m * w / (m - w) * square(points, c, g, centre, k)
-            least = -leave - TOLERANCE * (1.0 + abs(leave))
-            best = k
-            look = -1 if since[k] > seen[g] else seen[g]
-            seen[g] = moves
-            for target in range(size.shape[0]):
-                if target == k or since[target] <= look or not allowed[g, target]:
-                    continue
-                m = size[target]
-                c = target if own else 0
-                join = entropy[target, m + w] - entropy[target, m] + scatter[c, g]
-                if plain:
-                    join += 0.5 * m * w / (m + w) * square(points, c, g, centre, target)
-                else:
-                    join += insertion(points, region, penalty, c, g, w, m, centre, target)
-                if join < least and fits(model, state, g, k, target):
-                    least = join
-                    best = target
-            if best != k:
-                shift(model, state, g, best)
-                changed += 1
-                moves += 1
-                since[k] = since[best] = moves
-        if changed == 0:
-            break
-    return moves
 
 
 @njit(nogil=True)

@@ -6,8 +6,9 @@ import numpy as np
 
 from certmix.kernels.clustering import LOWER, UPPER, accumulate, parameters, slope, square
 from certmix.kernels.compiled import njit
-from certmix.kernels.moves import along, attempt, compounds, hartigan, holds, lloyd, reassign, refresh
+from certmix.kernels.moves import along, attempt, compounds, holds, refresh
 from certmix.kernels.swaps import swaps
+from certmix.kernels.sweeps import compared, hartigan, lloyd, reassign
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX1, _MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -169,6 +170,15 @@ def copy_labels(label, to):
 
 
 @njit(nogil=True)
+def different(label, kept, everywhere, active):
+    """Which components have other members than in the labels that were kept; or all of them."""
+    active[:] = everywhere
+    for g in range(label.shape[0]):
+        if label[g] != kept[g]:
+            active[label[g]] = active[kept[g]] = True
+
+
+@njit(nogil=True)
 def exchange(model, state, rng, mean, price, kept):
     """Perturb: let two components trade their members; False when they are interchangeable.
 
@@ -242,12 +252,14 @@ def explore(model, state, rng, mean, price, start, patience, limit, trials, fail
     kept = np.empty_like(state.label)
     size = np.empty_like(state.size)
     centre = np.empty_like(mean)
-    every = np.ones(K, dtype=np.bool_)
+    active = np.ones(K, dtype=np.bool_)
+    before = np.full((K, mean.shape[1] + 1), np.nan)
+    near = np.empty((K, K + 1), dtype=np.int32)
     cost = refresh(model, state)
     if start >= SPREAD_EVENLY:
         seed_means(model, rng, start != UNIFORM_EVENLY, mean)
         seed_prices(model.entropy, rng, start != SPREAD_UNEVENLY, price)
-        reassign(model, state, mean, price, 2 if trials >= 0 else 0, every)
+        reassign(model, state, mean, price, 2 if trials >= 0 else 0, active, near)
     else:
         parameters(model, state, mean, price)
     constrained = model.coupled
@@ -259,23 +271,33 @@ def explore(model, state, rng, mean, price, start, patience, limit, trials, fail
         if trial > 0 and (K == 1 or model.stop[0]):
             failures[0] = -1
             break
+        # What a perturbation leaves alone is as good as it was, unless something binds that it loosens.
+        everywhere = trial == 0 or constrained or deep
+        before[:] = np.nan
         if trial > 0 and not deep:
             if constrained and uniform(rng) < 0.4:
                 shake(model, state, rng, size, centre)
             else:
                 parameters(model, state, mean, price)
+                if not everywhere:
+                    compared(mean, price, before, active)
                 if uniform(rng) >= 0.25 or not exchange(model, state, rng, mean, price, kept):
                     relocate(model, state, rng, mean, price)
                 accumulate(model, state)
+                active[:] = True
+                if not everywhere:
+                    compared(mean, price, before, active)
                 # Twice: the last member of a component can leave only after others have joined.
-                reassign(model, state, mean, price, 2, every)
+                reassign(model, state, mean, price, 2, active, near)
         # Down to a local optimum: classification EM, single moves, chains, swaps and, where there are few, pairs.
-        lloyd(model, state, mean, price, 100)
+        lloyd(model, state, mean, price, 100, before)
+        different(state.label, kept, everywhere, active)
         moves = 1
         for _ in range(100):
             if moves == 0 or model.stop[0]:
                 break
-            hartigan(model, state, 200)
+            hartigan(model, state, 200, active)
+            active[:] = True
             moves = 0
             if model.coupled:
                 moves = compounds(model, state, size, centre, False)

@@ -18,7 +18,6 @@ import numpy as np
 from certmix import memory
 from certmix.errors import InputError
 from certmix.kernels.clustering import Model, State, linear_costs
-from certmix.kernels.moves import hartigan, lloyd
 from certmix.kernels.restarts import (
     AT_LABELS,
     GO_ON,
@@ -27,6 +26,7 @@ from certmix.kernels.restarts import (
     UNIFORM_EVENLY,
     explore,
 )
+from certmix.kernels.sweeps import hartigan, lloyd
 from certmix.local.assignment import satisfies
 from certmix.local.by_size import by_size
 from certmix.local.crossover import Parents, crossed
@@ -42,8 +42,8 @@ _GROUPS_DRAWN = 4_000
 # From so many components on, clusterings are crossed: moving one component at a time, a restart takes too long.
 MANY_COMPONENTS = 12
 _STARTS_CROSSED = 3  # by default
-_TRIALS = 4  # perturbations of one clustering, for each component
-_FAILED = 3  # offspring in a row that are no better than the best
+_TRIALS = 10  # perturbations of one clustering, for each component
+_FAILED = 8  # offspring in a row that are no better than the best
 # Clusterings that are rescored and polished when the instance's cost is only a bound on the objective.
 _POLISHED = 8
 # Starts take turns.
@@ -302,11 +302,13 @@ class _Run:
                 search.state.label.copy(), search.load(search.state.label), 3
             ):
                 pass
+        before = np.full((len(search.price), search.mean.shape[1] + 1), np.nan)
         for _ in range(40):
-            if self.late or lloyd(search.model, search.state, search.mean, search.price, 5) < 5:
+            if self.late or lloyd(search.model, search.state, search.mean, search.price, 5, before) < 5:
                 break
+        active = np.ones(len(search.price), dtype=np.bool_)
         for _ in range(40):
-            if self.late or hartigan(search.model, search.state, 3) == 0:
+            if self.late or hartigan(search.model, search.state, 3, active) == 0:
                 break
         found = search.explore(GO_ON)
         return (search.state.label.copy(), found) if found <= cost else (labels, cost)
