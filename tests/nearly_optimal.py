@@ -1,4 +1,4 @@
-"""Every clustering of a small problem: what margins and alternatives are compared with."""
+"""Every clustering of a small problem: what margins, alternatives and costs of constraints are compared with."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ import numpy as np
 
 from certmix.errors import InfeasibleError
 from certmix.problem import Problem, interchangeable, is_feasible
+from certmix.result import Result
+from certmix.sensitivity.alternatives import Alternatives
+from certmix.sensitivity.margins import Margin, Stability, State
+from certmix.sensitivity.questions import representatives
+from certmix.sensitivity.witnesses import value_of
 
 ROUNDING = 1e-7  # relatively: what decides about a clustering is not nearer than this
 
@@ -46,6 +51,13 @@ class Enumerated:
     def alone(self, i: int) -> np.ndarray:
         return np.asarray((self.labels == self.labels[:, [i]]).sum(axis=1) == 1)
 
+    def opposite(self, labels: np.ndarray, i: int, j: int) -> np.ndarray:
+        """Which clusterings do not have i and j as these labels have them; not i alone, where j is nobody."""
+        if j < 0:
+            return ~self.alone(i)
+        together = self.together(i, j)
+        return ~together if labels[i] == labels[j] else together
+
     def distinct(self, cutoff: float) -> dict[tuple[int, ...], float]:
         """The clusterings up to a cutoff by a name of each that does not change when equal components are renamed."""
         rows = np.flatnonzero(self.value <= cutoff)
@@ -61,3 +73,64 @@ def canonical(problem: Problem, labels: np.ndarray) -> tuple[int, ...]:
         if k not in seen:
             seen[k] = next(free[int(classes[k])])
     return tuple(seen[k] for k in labels.tolist())
+
+
+# -- what is claimed, compared with all of them --------------------------------------------------------------------
+def assert_margins(
+    every: Enumerated, told: Stability, pairs: list[tuple[int, int]], *, decided: bool = True
+) -> None:
+    """Intervals hold the truth, states and witnesses are right; nothing is left undecided, if that is asked."""
+    result = told.result
+    assert result.labels is not None
+    assert result.means is not None
+    nearest = representatives(every.problem, result.labels, result.means)
+    asked = [*((i, int(j)) for i, j in enumerate(nearest)), *pairs]
+    for (i, j), margin in zip(asked, (*told.samples, *told.pairs), strict=True):
+        opposite = every.opposite(result.labels, i, j)
+        _assert_margin(margin, every.least(opposite) - result.objective, told.within, every.slack, decided)
+        if margin.witness is not None:
+            assert opposite[(every.labels == margin.witness).all(axis=1).argmax()], "a witness has the same"
+            extra = max(0.0, value_of(every.problem, margin.witness) - result.objective)
+            assert abs(extra - margin.upper) <= every.slack, f"a witness costs {extra}, not {margin.upper}"
+    for (i, j), pair in zip(pairs, told.pairs, strict=True):
+        assert pair.together == (result.labels[i] == result.labels[j])
+
+
+def _assert_margin(margin: Margin, truth: float, within: float, slack: float, decided: bool) -> None:
+    assert margin.lower <= max(0.0, truth) + slack, f"a margin of {truth} is not above {margin.lower}"
+    assert margin.upper >= max(0.0, truth) - slack, f"a margin of {truth} is not below {margin.upper}"
+    if margin.state is State.FIXED:
+        assert truth > within - slack, f"fixed within {within}, but the margin is {truth}"
+    if margin.state is State.OPEN:
+        assert truth <= within + slack, f"open within {within}, but the margin is {truth}"
+    if decided and abs(truth - within) > 10 * slack:
+        assert margin.state is not State.UNDECIDED
+
+
+def assert_alternatives(every: Enumerated, found: Alternatives, limit: int, *, decided: bool = True) -> None:
+    """All are within delta and differ; none is missing when they are complete; else they are the best, if asked."""
+    cutoff = found.result.objective + found.within
+    names = [canonical(every.problem, one.labels) for one in found.clusterings]
+    values = [one.objective for one in found.clusterings]
+    assert len(set(names)) == len(names), "a clustering stands twice"
+    assert values == sorted(values)
+    surely, perhaps = every.distinct(cutoff - every.slack), every.distinct(cutoff + every.slack)
+    assert set(names) <= set(perhaps), "a clustering is not within delta"
+    for one in found.clusterings:
+        assert abs(value_of(every.problem, one.labels) - one.objective) <= every.slack
+    if found.complete:
+        assert set(surely) <= set(names), "complete, but a clustering is missing"
+    elif decided and len(names) <= limit:
+        assert len(perhaps) > len(surely)  # only what is at the cutoff may be in doubt
+    elif decided:
+        assert max(values[: limit + 1]) <= sorted(perhaps.values())[limit] + every.slack, "not the best ones"
+
+
+def assert_costs(optimum: float, without: list[float], found: Result) -> None:
+    """What each constraint costs, the optimum less that without it, is in its interval."""
+    slack = 1e-9 * max(1.0, abs(optimum))
+    for line, other in zip(found.constraints, without, strict=True):
+        if line.cost is not None:
+            low, high = line.cost
+            assert 0.0 <= low <= optimum - other + slack, f"a cost of {optimum - other} is not above {low}"
+            assert high >= optimum - other - slack, f"a cost of {optimum - other} is not below {high}"

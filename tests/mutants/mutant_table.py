@@ -29,6 +29,7 @@ CONTRACTION = ("tests/parts/test_contraction.py",)
 MARGINS = ("tests/sensitivity/test_run.py",)
 ALTERNATIVES = ("tests/sensitivity/test_alternatives.py",)
 COSTS = ("tests/sensitivity/test_dropping.py",)
+OF_ALL, LISTED, PRICED = ("margins",), ("alternatives",), ("constraint costs",)
 EMPTY = ("tests/search/bounds/test_dual.py",)
 RESTRICTION = ("tests/problem/test_restriction.py",)
 ROTATION = ("tests/presolve/test_rotation.py",)
@@ -1094,6 +1095,46 @@ MUTANTS = (
         "result.lower_bound - min(without.objective, result.objective)",
         "result.objective - min(without.objective, result.objective)",
         COSTS,
+    ),
+    Mutant(
+        "margins: fixed below delta",
+        "A sample counts as fixed when its margin is above nothing.",
+        "sensitivity/run.py",
+        "State.FIXED if self.bound[i] > self.cutoff",
+        "State.FIXED if self.bound[i] > self.upper",
+        OF_ALL,
+    ),
+    Mutant(
+        "margins: one opposite of several",
+        "What one component says about a sample that is alone counts for all components.",
+        "sensitivity/run.py",
+        "max(self.bound[i], min(bounds))",
+        "max(self.bound[i], max(bounds))",
+        OF_ALL,
+    ),
+    Mutant(
+        "margins: links cost nothing",
+        "What was found under links is claimed of clusterings without them, too.",
+        "sensitivity/run.py",
+        "bounds.append(min(bound, beyond) if links else bound)",
+        "bounds.append(bound)",
+        OF_ALL,
+    ),
+    Mutant(
+        "alternatives: complete with pieces left",
+        "The list is called complete though pieces were not looked at.",
+        "sensitivity/alternatives.py",
+        "not (self.waiting or self.unsettled) and bool(self.found)",
+        "not self.waiting and bool(self.found)",
+        LISTED,
+    ),
+    Mutant(
+        "costs: the clustering without a constraint is the best",
+        "What a constraint costs at most is counted from the clustering without it, as if that were the best.",
+        "sensitivity/dropping.py",
+        "result.objective - without.lower_bound",
+        "result.objective - without.objective",
+        PRICED,
     ),
     # -- going on with a run -----------------------------------------------------------------------------------
     Mutant(

@@ -11,8 +11,7 @@ from certmix.engines import engine
 from certmix.errors import InfeasibleError, InputError
 from certmix.sensitivity.alternatives import alternatives
 from certmix.sensitivity.partitions import Piece
-from certmix.sensitivity.witnesses import value_of
-from nearly_optimal import Enumerated, canonical
+from nearly_optimal import Enumerated, assert_alternatives, canonical
 from random_instances import random_problem
 
 RNG = np.random.default_rng(3)
@@ -32,23 +31,8 @@ def against_enumeration(seed: int) -> int:
     every, within = Enumerated(problem), float(rng.choice([0.0, 0.5, 2.0, 6.0]))
     limit = int(rng.choice([1, 3, 1000]))
     found = alternatives(result, within, limit=limit, threads=1, engine="enumerate")
-    cutoff = result.objective + within
-    names = [canonical(problem, one.labels) for one in found.clusterings]
-    values = [one.objective for one in found.clusterings]
-    assert len(set(names)) == len(names)
-    assert values == sorted(values)
-    assert all(value <= cutoff + every.slack for value in values)
-    surely, perhaps = every.distinct(cutoff - every.slack), every.distinct(cutoff + every.slack)
-    assert set(names) <= set(perhaps)
-    if found.complete:
-        assert set(surely) <= set(names)
-    elif len(names) <= limit:
-        assert len(perhaps) > len(surely)  # only what is at the cutoff may be in doubt
-    else:  # the best ones
-        assert max(values[: limit + 1]) <= sorted(perhaps.values())[limit] + every.slack
-    for one in found.clusterings:
-        assert value_of(problem, one.labels) == pytest.approx(one.objective, abs=every.slack)
-    return len(names)
+    assert_alternatives(every, found, limit)
+    return len(found.clusterings)
 
 
 @pytest.mark.parametrize("seed", range(50))

@@ -14,28 +14,15 @@ from certmix.engines import engine, why_not
 from certmix.errors import InfeasibleError, InputError
 from certmix.options import Options
 from certmix.problem.features import features
-from certmix.sensitivity.margins import Margin, State
-from certmix.sensitivity.questions import representatives
+from certmix.sensitivity.margins import State
 from certmix.sensitivity.run import Run, stability
 from certmix.status import Status
-from nearly_optimal import Enumerated
+from nearly_optimal import Enumerated, assert_margins
 from random_instances import random_problem
 
 RNG = np.random.default_rng(3)
 TWO = np.concatenate([RNG.normal(size=(12, 2)), RNG.normal(5.0, size=(12, 2)), [[2.4, 2.6]]])
 ENGINES = ("auto", "dual", "sdp", "interval")
-
-
-def holds(margin: Margin, truth: float, within: float, slack: float) -> None:
-    """The truth is in the interval, and agrees with the state."""
-    assert margin.lower <= max(0.0, truth) + slack
-    assert margin.upper >= max(0.0, truth) - slack
-    if margin.state is State.FIXED:
-        assert truth > within - slack
-    if margin.state is State.OPEN:
-        assert truth <= within + slack
-    if abs(truth - within) > 10 * slack:
-        assert margin.state is not State.UNDECIDED
 
 
 def solved(rng: np.random.Generator, name: str) -> tuple[Problem, certmix.Result] | None:
@@ -78,23 +65,7 @@ def against_enumeration(seed: int) -> int:
     told = stability(
         result, within, pairs=[(problem.names[i], problem.names[j]) for i, j in pairs], engine=name, threads=1
     )
-    nearest = representatives(problem, result.labels, result.means)
-    for i, margin in enumerate(told.samples):
-        j = int(nearest[i])
-        opposite = ~every.alone(i) if j < 0 else ~every.together(i, j)
-        holds(margin, every.least(opposite) - result.objective, within, every.slack)
-        if margin.witness is not None:
-            assert bool(opposite[(every.labels == margin.witness).all(axis=1).argmax()])
-            value = problem.objective.best(margin.witness).value
-            assert (
-                value - result.objective == pytest.approx(margin.upper, abs=every.slack)
-                or margin.upper == 0.0
-            )
-    for (i, j), margin in zip(pairs, told.pairs, strict=True):
-        together = every.together(i, j)
-        assert margin.together == (result.labels[i] == result.labels[j])
-        opposite = ~together if margin.together else together
-        holds(margin, every.least(opposite) - result.objective, within, every.slack)
+    assert_margins(every, told, pairs)
     return len(told.samples)
 
 

@@ -16,6 +16,7 @@ from certmix.problem import Problem
 from certmix.search.bounds import pricer
 from certmix.search.bounds.line import applies
 from claims import Claim, Truth
+from ways import sensitivity
 from ways.drawing import Draw, Way, always, taken_by
 from ways.engines import auto, certificate, elsewhere, engine_way, model_way, resumed, stopped
 from ways.loops import (
@@ -75,6 +76,9 @@ WAYS = (
     Way("k-means", 0.2, kmeans, always),
     Way("weighted", 0.2, weighted, lambda problem, _: problem.n_samples <= 9),
     Way("unknown diagonal", 0.3, unknown_diagonal, few_with_own_variances),
+    Way("margins", 0.1, sensitivity.margins, sensitivity.few_clusterings),
+    Way("alternatives", 0.05, sensitivity.others, sensitivity.few_clusterings),
+    Way("constraint costs", 0.05, sensitivity.costs, sensitivity.has_constraints),
 )
 NAMES = tuple(way.name for way in WAYS)
 BY_CLOCK = frozenset({"stopped"})
