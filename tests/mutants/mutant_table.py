@@ -1094,7 +1094,7 @@ MUTANTS = (
         "sensitivity/dropping.py",
         "result.lower_bound - min(without.objective, result.objective)",
         "result.objective - min(without.objective, result.objective)",
-        COSTS,
+        PRICED,
     ),
     Mutant(
         "margins: fixed below delta",
@@ -1134,7 +1134,7 @@ MUTANTS = (
         "sensitivity/dropping.py",
         "result.objective - without.lower_bound",
         "result.objective - without.objective",
-        PRICED,
+        COSTS,
     ),
     # -- going on with a run -----------------------------------------------------------------------------------
     Mutant(

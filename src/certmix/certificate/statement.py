@@ -31,7 +31,7 @@ def state(problem: Problem, rules: Rules | None = None) -> dict[str, Any]:
         "n_features": d,
         "n_components": K,
         "precision": p.covariance.precision.entries.tolist(),
-        "half_log_det": p.covariance.half_log_det.tolist(),
+        "half_log_det": (p.covariance.half_log_det + 0.0).tolist(),  # -0.0 would have another digest
         "fixed_weights": None if p.fixed_weights is None else p.fixed_weights.tolist(),
         "weight_lower": p.weight_lower.tolist() if boxed else [0.0] * K,
         "weight_upper": p.weight_upper.tolist() if boxed else [1.0] * K,
