@@ -94,6 +94,7 @@ class Ledger:
         self.keeps_proof = False  # whether the certificate is wanted, or only that it has been checked
         self.resumed = State()  # what an earlier run left for its engine to go on from
         self.resumable: Resumable | None = None  # who knows what a later run can go on from
+        self.kept: Any = None  # what its engine goes on from when the run is taken up in the same process
         self.resumed_from: Mapping[str, Any] | None = None  # where it is on disk, until there is a new one
         self.identity: Mapping[str, Any] | None = None  # of problem and engine: whose state it is
         self.resumes = 0  # how often the run was taken up again

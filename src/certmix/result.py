@@ -401,7 +401,7 @@ def build_result(
 def condensed(result: Result, problem: Problem) -> Result:
     """One entry for every sample, where samples with weights are copies."""
     samples = problem.samples
-    if not isinstance(samples, CopiedSamples):
+    if not isinstance(samples, CopiedSamples) or result.sample_weight is not None:
         return result
 
     def first(array: np.ndarray | None) -> np.ndarray | None:

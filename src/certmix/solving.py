@@ -99,73 +99,115 @@ def solve(
             f"did you mean solve(Problem(data, n_components, ...))?"
         )
     options = changed(options or Options(), {"engine": engine, **given})
-    if options.start is not None:
-        options = replace(options, start=_start_labels(problem, options.start))
-    if verbose:
-        from certmix.observers.log import PlainLog
-
-        observers = (*observers, PlainLog())
-    earlier = None if options.resume is None else Unfinished.read(options.resume)
-    if earlier is not None and not any(isinstance(observer, Snapshot) for observer in observers):
-        observers = (*observers, Snapshot(earlier.directory, overwrite=True))
-    ledger = Ledger(problem, options.tolerances_of(problem.quantity), (), Stop())
-    ledger.keeps_proof = bool(options.certificate)
-    automatic = options.engine == "auto"
-    known = problem.at_scale(1.0) if problem.covariance.unknown else problem
-    if earlier is not None and automatic:
-        chosen, reason = earlier.engine, "the run that is resumed has it"
-    else:
-        chosen, reason = choose(known, options) if automatic else (options.engine, "")
-    runner = find_engine(chosen)
-    options.refuse_unused(chosen, automatic=automatic)
-    require(runner, known, options)
-    if problem.covariance.unknown:
-        refuse_unbounded(problem)
-        runner = UnknownVariance(runner)
-    words = [f"note: {note}" for note in problem.notes] if verbose else []
-    words += [f"engine: {chosen}, because {reason}"] if reason else []
-    if any(isinstance(observer, Snapshot) for observer in observers):
-        ledger.identity = identity(problem, chosen, options)
-    if earlier is not None:
-        assert ledger.identity is not None
-        earlier.refuse_another(ledger.identity)
-        earlier.restore(ledger)
-        words.append(earlier.told())
-        if options.node_limit is not None:  # of what is still to be done
-            options = replace(options, node_limit=options.node_limit + ledger.nodes)
-    ledger.observers = tuple(observers)
+    run = Run(problem, options, observers, verbose=verbose)
     with held(), memory.limited(memory.parsed(options.memory_limit)):
-        return _run(problem, runner, ledger, options, words)
-
-
-def _run(
-    problem: Problem, runner: Engine, ledger: Ledger, options: Options, first_words: Sequence[str]
-) -> Result:
-    """The run itself: whatever ends it, there is a result."""
-    for observer in ledger.observers:
-        observer.started(problem, runner.name, ledger)
-    for text in first_words:
-        ledger.message(text)
-    with ledger.beating(), announced(ledger.message):
-        outcome, message = _attended(problem, runner, ledger, for_search(options, runner))
-        result = build_result(
-            problem,
-            ledger,
-            engine=runner.name,
-            termination=outcome.termination,
-            infeasible=outcome.infeasible,
-            certificate_level=outcome.certificate_level,
-            message=message,
-        )
-        result = condensed(proved(problem, result, ledger, options), problem)
-        ledger.record = None
-    ledger.seal()
-    for observer in ledger.observers:
-        observer.finished(result)
+        result = run.search(for_search(run.options, run.runner))
+        result = run.closed(run.proved(result, run.options))
+        run.tell(result)
     return result
 
 
-def _attended(problem: Problem, runner: Engine, ledger: Ledger, options: Options) -> tuple[Outcome, str]:
+class Run:
+    """A problem with its engine, searched and proved; where a limit has struck, :meth:`take_up` lets it go on."""
+
+    def __init__(
+        self, problem: Problem, options: Options, observers: Sequence[Observer] = (), *, verbose: bool = False
+    ) -> None:
+        if options.start is not None:
+            options = replace(options, start=_start_labels(problem, options.start))
+        if verbose:
+            from certmix.observers.log import PlainLog
+
+            observers = (*observers, PlainLog())
+        earlier = None if options.resume is None else Unfinished.read(options.resume)
+        if earlier is not None and not any(isinstance(observer, Snapshot) for observer in observers):
+            observers = (*observers, Snapshot(earlier.directory, overwrite=True))
+        ledger = Ledger(problem, options.tolerances_of(problem.quantity), (), Stop())
+        ledger.keeps_proof = bool(options.certificate)
+        automatic = options.engine == "auto"
+        known = problem.at_scale(1.0) if problem.covariance.unknown else problem
+        if earlier is not None and automatic:
+            chosen, reason = earlier.engine, "the run that is resumed has it"
+        else:
+            chosen, reason = choose(known, options) if automatic else (options.engine, "")
+        runner = find_engine(chosen)
+        options.refuse_unused(chosen, automatic=automatic)
+        require(runner, known, options)
+        if problem.covariance.unknown:
+            refuse_unbounded(problem)
+            runner = UnknownVariance(runner)
+        words = [f"note: {note}" for note in problem.notes] if verbose else []
+        words += [f"engine: {chosen}, because {reason}"] if reason else []
+        if any(isinstance(observer, Snapshot) for observer in observers):
+            ledger.identity = identity(problem, chosen, options)
+        if earlier is not None:
+            assert ledger.identity is not None
+            earlier.refuse_another(ledger.identity)
+            earlier.restore(ledger)
+            words.append(earlier.told())
+            if options.node_limit is not None:  # of what is still to be done
+                options = replace(options, node_limit=options.node_limit + ledger.nodes)
+        ledger.observers = tuple(observers)
+        self.problem, self.runner, self.options = problem, runner, options
+        self.ledger, self.first_words = ledger, words
+
+    def search(self, options: Options, grace: float = 0.0) -> Result:
+        """Whatever ends it, there is a result; for ``grace`` seconds beyond the limit the engine may come to rest."""
+        ledger, runner = self.ledger, self.runner
+        for observer in ledger.observers:
+            observer.started(self.problem, runner.name, ledger)
+        for text in self.first_words:
+            ledger.message(text)
+        with ledger.beating(), announced(ledger.message):
+            outcome, message = _attended(self.problem, runner, ledger, options, grace)
+            return build_result(
+                self.problem,
+                ledger,
+                engine=runner.name,
+                termination=outcome.termination,
+                infeasible=outcome.infeasible,
+                certificate_level=outcome.certificate_level,
+                message=message,
+            )
+
+    def proved(self, result: Result, options: Options) -> Result:
+        """The result of the search with its proof, made of what the search has left."""
+        with self.ledger.beating(), announced(self.ledger.message):
+            return proved(self.problem, result, self.ledger, options)
+
+    def closed(self, result: Result) -> Result:
+        """The result as it is handed out; there is nothing to go on from any more."""
+        self.ledger.record = self.ledger.kept = None
+        self.ledger.seal()
+        return condensed(result, self.problem)
+
+    def tell(self, result: Result) -> None:
+        """The observers hear that it is over."""
+        for observer in self.ledger.observers:
+            observer.finished(result)
+
+    def take_up(self, options: Options) -> None:
+        """Let the next search go on where the last one stopped; anew, with what it knew, if it had to be cut short."""
+        before, words = self.ledger, self.first_words
+        ledger = Ledger(self.problem, options.tolerances_of(self.problem.quantity), (), Stop())
+        ledger.seconds_before, ledger.nodes = before.elapsed, before.nodes
+        ledger.keeps_proof = before.keeps_proof
+        if before.incumbent is not None:
+            ledger.offer(before.incumbent.labels, before.source)
+        ledger.raise_bound(before.bound, whole=True)
+        ledger.trace = list(before.trace)
+        if not before.sealed:  # else somebody is still at work on it
+            ledger.kept = before.kept
+            if before.resumable is not None:
+                ledger.resumed = before.resumable.state().in_memory()
+        before.seal()
+        ledger.observers = before.observers
+        self.ledger, self.first_words = ledger, [text for text in words if text.startswith("engine")]
+
+
+def _attended(
+    problem: Problem, runner: Engine, ledger: Ledger, options: Options, grace: float
+) -> tuple[Outcome, str]:
     """How the engine's run ended, and what there is to say about it."""
     stop = ledger.stop
     limit = math.inf if options.time_limit is None else options.time_limit
@@ -182,7 +224,7 @@ def _attended(problem: Problem, runner: Engine, ledger: Ledger, options: Options
 
     try:
         with raising():
-            outcome = attend(run, stop, limit)
+            outcome = attend(run, stop, limit, grace)
     except InfeasibleError as error:
         return Outcome(Termination.EXHAUSTED, infeasible=True), str(error)
     except MemoryError as error:

@@ -12,7 +12,7 @@ begins anew with these. :mod:`certmix.observers.snapshot` writes states, :mod:`c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -44,6 +44,11 @@ class State:
             return {key.removeprefix(start): value for key, value in entries.items() if key.startswith(start)}
 
         return State(mine(self.numbers), mine(self.arrays), mine(self.kept))
+
+    def in_memory(self) -> State:
+        """The same, with nothing that is read from files when it is asked for."""
+        kept = {name: {key: np.asarray(bundle[key]) for key in bundle} for name, bundle in self.kept.items()}
+        return replace(self, kept=kept)
 
     @staticmethod
     def joined(**parts: State) -> State:

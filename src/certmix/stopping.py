@@ -120,10 +120,11 @@ def overtime(seconds: float) -> float:
     return max(1.0, 0.05 * seconds) if math.isfinite(seconds) else 1.0
 
 
-def attend(work: Callable[[], T], stop: Stop, limit: float = math.inf) -> T:
+def attend(work: Callable[[], T], stop: Stop, limit: float = math.inf, grace: float = 0.0) -> T:
     """Do the work under the flag, in a thread of its own, and wait for it.
 
-    At the deadline and at Ctrl-C the flag is raised and the work has a moment to end.
+    At the deadline and at Ctrl-C the flag is raised and the work has a moment to end; at the deadline ``grace``
+    seconds, if that is more.
 
     Raises
     ------
@@ -150,7 +151,7 @@ def attend(work: Callable[[], T], stop: Stop, limit: float = math.inf) -> T:
     while not ended.is_set():
         try:
             if stop.look():
-                late = min(time.perf_counter(), stop.end) + LATE * overtime(limit)
+                late = min(time.perf_counter(), stop.end) + max(grace, LATE * overtime(limit))
                 until = min(until, max(late, time.perf_counter() + LEAST))
             if stop.reason is Termination.TIME and compiling.under_way():
                 until = max(until, time.perf_counter() + LEAST)

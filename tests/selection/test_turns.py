@@ -149,8 +149,8 @@ def test_the_time_limit_is_that_of_all_runs() -> None:
 
 
 def test_ctrl_c_keeps_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An interruption in the third run: the path has what the others found."""
-    real, calls = turns.solve, []
+    """An interruption after the first clusterings: the path has what the others found."""
+    real, calls = turns.Run.search, []
 
     def interrupted(*args: Any, **options: Any) -> Any:
         calls.append(0)
@@ -158,7 +158,7 @@ def test_ctrl_c_keeps_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
             raise KeyboardInterrupt
         return real(*args, **options)
 
-    monkeypatch.setattr(turns, "solve", interrupted)
+    monkeypatch.setattr(turns.Run, "search", interrupted)
     found = certmix.path(TWO, "1:3", variance=1.0)
     assert found.interrupted
     assert [row.k for row in found.rows] == [1, 2, 3]

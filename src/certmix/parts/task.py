@@ -200,11 +200,8 @@ def _unfinished(runner: Engine, ledger: Ledger, why: Termination) -> Unfinished 
     """What can be gone on from, unless somebody is still at work on it."""
     if why not in (Termination.TIME, Termination.NODES) or ledger.sealed or ledger.resumable is None:
         return None
-    found, state = ledger.incumbent, ledger.resumable.state()
-    kept = {
-        name: {key: np.asarray(bundle[key]) for key in bundle} for name, bundle in state.kept.items()
-    }  # off disk
-    return Unfinished(runner.name, replace(state, kept=kept), None if found is None else found.labels)
+    found, state = ledger.incumbent, ledger.resumable.state().in_memory()
+    return Unfinished(runner.name, state, None if found is None else found.labels)
 
 
 def _provable(ledger: Ledger) -> bool:

@@ -5,27 +5,28 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
-from certmix import interruption, proving
+from certmix import interruption, memory, proving
 from certmix.errors import InputError
+from certmix.interruption import held
 from certmix.ledger import Observer
-from certmix.options import ENGINE_OPTIONS, Options, changed, options_of
+from certmix.options import ENGINE_OPTIONS, PROOF_TIME, Options, changed, options_of
 from certmix.problem import Problem, is_feasible
 from certmix.result import Result
 from certmix.selection.comparison import compared
-from certmix.selection.criterion import ICL, SQUARES, Affine, icl, sum_of_squares, total_squares
+from certmix.selection.criterion import ICL, SQUARES
+from certmix.selection.known import FIRST, Known
 from certmix.selection.mixture import bic
 from certmix.selection.monotone import loss
 from certmix.selection.path import Path, Row, judged
 from certmix.selection.problems import maker, numbers, problems
-from certmix.solving import solve
+from certmix.solving import Run, solve
 from certmix.status import Status, Termination
 from certmix.stopping import Abandoned, Stop, attend
 
-FIRST = 2.0  # seconds of the first turn
-LONGER = 4.0  # so many times as long is the next: runs begin anew, so less would be wasteful
+LONGER = 2.0  # so many times as long is the next
 LEAST = 0.05  # seconds: less is no turn
 MOMENT = 1.0  # seconds that the comparison may take after Ctrl-C
 BEYOND = (
@@ -118,61 +119,11 @@ def compare(
     observers: Sequence[Observer] = (),
 ) -> Path:
     """Compare problems that differ in their numbers of components only, which are ascending."""
-    return _Turns([_Known.of(p, criterion) for p in problems], criterion, options, tell, observers).run()
+    return _Turns([Known.of(p, criterion) for p in problems], criterion, options, tell, observers).run()
 
 
-@dataclass
-class _Known:
-    """What is known with one number of components."""
-
-    problem: Problem
-    icl: Affine | None
-    squares: Affine | None
-    total: float
-    result: Result | None = None
-    lower: float = -math.inf
-    carried: float = -math.inf  # from more components; no certificate knows of it
-    bic: float | None = None
-    over: bool = False  # another run would not do better
-    limit: float = field(default=FIRST)
-
-    @staticmethod
-    def of(problem: Problem, criterion: str) -> _Known:
-        squares = sum_of_squares(problem)
-        total = 0.0 if squares is None else total_squares(problem)
-        return _Known(problem, icl(problem) if criterion == ICL else None, squares, total)
-
-    @property
-    def upper(self) -> float:
-        return math.inf if self.result is None else self.result.objective
-
-    def learn(self, found: Result) -> None:
-        """Keep the better of two results, and the better bound."""
-        infeasible = found.status is Status.INFEASIBLE
-        self.lower = math.inf if infeasible else max(self.lower, found.lower_bound)
-        known = self.result
-        if known is None or found.objective < known.objective or _worth(found) >= _worth(known):
-            self.result = found
-
-    def row(self, *, own: bool = False) -> Row:
-        """What is known; ``own``: by runs with this number alone."""
-        assert self.result is not None
-        lower = self.lower if own else max(self.lower, self.carried)
-        upper, lower = self.upper, min(lower, self.upper)
-        values: dict[str, Any] = {}
-        if self.icl is not None:
-            values = {"icl": self.icl.above(upper), "icl_lower_bound": self.icl.below(lower)}
-        if self.squares is not None:
-            most = self.squares.above(upper)
-            share = max(0.0, 1.0 - most / self.total) if self.total > 0 and math.isfinite(most) else None
-            least = max(0.0, self.squares.below(lower))
-            values |= {"sse": most, "sse_lower_bound": least, "explained": share}
-        return Row(self.problem.n_components, self.result, upper, lower, bic=self.bic, **values)
-
-
-def _worth(result: Result) -> tuple[bool, bool, float]:
-    closed = result.status in (Status.OPTIMAL, Status.INFEASIBLE)
-    return closed, result.certificate is not None, result.lower_bound
+def _limit(seconds: float) -> float | None:
+    return max(LEAST, seconds) if math.isfinite(seconds) else None
 
 
 class _Turns:
@@ -180,7 +131,7 @@ class _Turns:
 
     def __init__(
         self,
-        known: list[_Known],
+        known: list[Known],
         criterion: str,
         options: Options,
         tell: Callable[[Path], None],
@@ -199,13 +150,26 @@ class _Turns:
     def left(self) -> float:
         return self.options.time_left(self.seconds)
 
+    @property
+    def left_for_turns(self) -> float:
+        """Without what proofs may need at the end."""
+        limit = self.options.time_limit
+        return self.left if limit is None or not self._proving else self.left - PROOF_TIME * limit
+
+    @property
+    def _proving(self) -> bool:
+        return proving.wants_proof(self.options)
+
     def run(self) -> Path:
         try:
             self._first_clusterings()
-            while not self.interrupted and self.left > LEAST and (waiting := self._open()):
+            while not self.interrupted and self.left_for_turns > LEAST and (waiting := self._open()):
                 self._turn(waiting[0], alone=len(waiting) == 1)
+            self._prove_the_rest()
         except KeyboardInterrupt:
             self.interrupted = True
+        for one in self.known:
+            one.end()
         return self._concluded()
 
     # -- one turn --------------------------------------------------------------------------------------------
@@ -213,7 +177,7 @@ class _Turns:
         """Local search with every number: what is good enough to rule others out is known from then on."""
         for i, one in enumerate(self.known):
             share = self.left / (2 * (len(self.known) - i))  # half of the time at most
-            self._solve(one, share, engine=LOCAL)
+            self._local(one, share)
             if self.interrupted:
                 return
             if one.result is not None and one.result.labels is not None:
@@ -221,34 +185,65 @@ class _Turns:
                 one.bic = bic(one.problem, one.result.labels, soft)
         self.tell(self._state())
 
-    def _turn(self, one: _Known, *, alone: bool) -> None:
-        limit = self.left if alone else min(one.limit, self.left)
-        one.over = limit >= self.left
+    def _local(self, one: Known, limit: float) -> None:
+        """A local search, which proves nothing."""
+        changes: dict[str, Any] = dict.fromkeys((*ENGINE_OPTIONS, "certificate"))
+        changes |= {"time_limit": _limit(limit), "engine": LOCAL, "start": self._start(one)}
+        options = replace(self.options, **changes)
+        one.learn(solve(one.problem, options=options, observers=self.observers))
+        self.interrupted = interruption.heard()
+
+    def _turn(self, one: Known, *, alone: bool) -> None:
+        """Go on with one number for a while; once nothing more is wanted of it, its proof is made."""
+        limit = self.left_for_turns if alone else min(one.limit, self.left_for_turns)
+        one.over = limit >= self.left_for_turns
         one.limit *= LONGER
-        found = self._solve(one, limit, target=self._target(one))
-        if found.termination not in (Termination.TIME, Termination.TARGET):
-            one.over = True
-        self._carry()
+        with held(), memory.limited(memory.parsed(self.options.memory_limit)):
+            found = self._search(one, limit)
+            one.learn(found)
+            if found.termination not in (Termination.TIME, Termination.TARGET):
+                one.over = True
+            # A signal that came after the turn's own limit did not end the run, but it ends the turns.
+            self.interrupted = found.termination is Termination.INTERRUPTED or interruption.heard()
+            self._carry()
+            if not self.interrupted and (one.over or not self._wanted(one)):
+                one.prove(self.options, self.left)
+                self.interrupted = interruption.heard()
+            one.tell()
         self.tell(self._state())
 
-    def _solve(
-        self, one: _Known, limit: float, *, target: float | None = None, engine: str | None = None
-    ) -> Result:
-        changes: dict[str, Any] = {
-            "time_limit": max(LEAST, limit) if math.isfinite(limit) else None,
-            "target": target,
-            "start": self._start(one),
-        }
-        if engine:
-            changes |= {"engine": engine, **dict.fromkeys((*ENGINE_OPTIONS, "certificate"))}
-        options = replace(self.options, **changes)
-        found = solve(one.problem, options=options, observers=self.observers)
-        # A signal that came after the turn's own limit did not end the run, but it ends the turns.
-        self.interrupted = found.termination is Termination.INTERRUPTED or interruption.heard()
-        one.learn(found)
-        return found
+    def _search(self, one: Known, limit: float) -> Result:
+        options = replace(
+            self.options,
+            time_limit=_limit(limit),
+            target=self._target(one),
+            start=self._start(one) if one.run is None else None,
+            restarts=self.options.restarts or 1,  # the others have been made
+            certificate=self._proving or self.options.certificate,
+        )
+        if one.run is None:
+            one.run = Run(one.problem, options, self.observers)
+        else:
+            one.run.take_up(options)
+        # What is cut short begins anew: unless the time is over, there is some more to come to rest in.
+        return one.run.search(options, grace=max(0.0, min(limit, self.left_for_turns - limit)))
 
-    def _start(self, one: _Known) -> Any:
+    def _prove_the_rest(self) -> None:
+        """What is left of the time that proofs may take, for those that were not done in theirs."""
+        lacking = [one for one in self.known if one.lacks_proof]
+        for i, one in enumerate(lacking):
+            if self.interrupted or not self._proving:
+                return
+            spent = math.fsum(other.proving for other in self.known)
+            budget = max(proving.LEAST_BUDGET, self.options.verify_budget * (self.seconds - spent) - spent)
+            share = self.left if one is lacking[-1] else self.left / (len(lacking) - i)
+            verify = self.options.verify and True
+            with held():
+                one.prove(replace(self.options, verify=verify), min(share, budget))
+            self.interrupted = interruption.heard()
+            self.tell(self._state())
+
+    def _start(self, one: Known) -> Any:
         """Its own best clustering; or that with fewer components, if others may be empty."""
         if one.result is not None:
             return one.result.labels
@@ -256,7 +251,7 @@ class _Turns:
         usable = [labels for labels in fewer if is_feasible(one.problem, labels)]
         return usable[-1] if usable else None
 
-    def _target(self, one: _Known) -> float | None:
+    def _target(self, one: Known) -> float | None:
         """The bound from which on this number cannot be the best."""
         rows = self._rows()
         best = judged(rows)[0]
@@ -273,7 +268,7 @@ class _Turns:
                 one.carried = max(one.carried, bound - loss(one.problem))
 
     # -- what is open ----------------------------------------------------------------------------------------
-    def _open(self) -> list[_Known]:
+    def _open(self) -> list[Known]:
         """Who has a turn next: shortest turns first, then who could still have the smallest ICL by its own runs.
 
         The best so far comes first, as it may become better, and then last: it need not be closed to be the best.
@@ -281,7 +276,7 @@ class _Turns:
         rows = self._rows(own=True)
         best, _, possible = judged(rows)
 
-        def urgency(one: _Known, row: Row) -> tuple[float, bool, float, int]:
+        def urgency(one: Known, row: Row) -> tuple[float, bool, float, int]:
             leads = row.k == best and one.icl is not None
             least = row.lower_bound if row.icl_lower_bound is None else row.icl_lower_bound
             return math.inf if leads and one.limit > FIRST else one.limit, not leads, least, row.k
@@ -289,23 +284,17 @@ class _Turns:
         waiting = [
             (urgency(one, row), one)
             for one, row in zip(self.known, rows, strict=True)
-            if not one.over and (self._lacks_proof(one) or self._unsettled(one, row, possible))
+            if not one.over and self._unsettled(one, row, possible)
         ]
         return [one for _, one in sorted(waiting, key=lambda entry: entry[0])]
 
-    def _unsettled(self, one: _Known, row: Row, possible: Sequence[int]) -> bool:
+    def _unsettled(self, one: Known, row: Row, possible: Sequence[int]) -> bool:
         ruled_out = one.icl is not None and row.k not in possible
         return not ruled_out and row.status not in (Status.OPTIMAL, Status.INFEASIBLE)
 
-    def _lacks_proof(self, one: _Known) -> bool:
-        """Whether a proof was wanted, and cut short by the turn rather than by its own budget."""
-        found, options = one.result, self.options
-        assert found is not None
-        if one.limit == FIRST or found.certificate is not None or found.certificate_level != "computed":
-            return False
-        budget = max(proving.LEAST_BUDGET, options.verify_budget * found.seconds)
-        cut = options.verify is not False and found.seconds + budget > one.limit / LONGER
-        return options.certificate is True or options.verify is True or cut
+    def _wanted(self, one: Known) -> bool:
+        """Whether more is wanted of a number, by what its own runs have proved."""
+        return self._unsettled(one, one.row(own=True), judged(self._rows(own=True))[2])
 
     # -- what is known ---------------------------------------------------------------------------------------
     def _rows(self, *, own: bool = False) -> list[Row]:

@@ -35,8 +35,8 @@ SHORT = 1e-9  # logarithms: a simplex is not cut any smaller
 class DiagonalRun(Around):
     """Every feature has a variance of its own; without priors on means and bounds on them."""
 
-    def __init__(self, problem: Problem, ledger: Ledger, options: Options, inner: Engine) -> None:
-        super().__init__(problem, ledger, options, inner)
+    def __init__(self, problem: Problem, inner: Engine) -> None:
+        super().__init__(problem, inner)
         self.half = 0.5 * problem.n_samples
         stated = read(json.loads(json.dumps(state(problem.at_scale(1.0)))))
         self.least, self.most = chords.least_weight_cost(stated), chords.most_weight_cost(stated)
@@ -44,15 +44,13 @@ class DiagonalRun(Around):
         self.total = 0.5 * (deviations**2).sum(axis=0)  # half sums of squares of one cluster
         self.squares = np.zeros(problem.n_features)  # lower bounds of those of every clustering
         self.known: list[tuple[np.ndarray, float]] = []  # scales, and bounds of g there
+        self.simplices: Simplices | None = None
 
     def run(self) -> Termination:
-        self.local_search()
-        self._bound_squares()
-        low, high = self._box()
-        if not (np.all(np.isfinite(high)) and math.isfinite(self.least)):
+        simplices = self.simplices = self.simplices or self._whole_box()
+        if simplices is None:
             self.ledger.message("no least sum of squares is proved, so nothing keeps a variance from zero")
             return stop_reason(self.ledger, self.options) or Termination.EXHAUSTED
-        simplices = Simplices(low, high, self.half, self.cheap)
         self.ledger.raise_bound(simplices.bound)
         while (reason := stop_reason(self.ledger, self.options)) is None and not self.infeasible:
             if not self._refine(simplices):
@@ -64,6 +62,14 @@ class DiagonalRun(Around):
         """Hard EM with standardised features, and from the clusters of every single feature."""
         self.improve(sum_of_squares(self.problem).at_scale(self.scale()))
         self.settle()
+
+    def _whole_box(self) -> Simplices | None:
+        self.local_search()
+        self._bound_squares()
+        low, high = self._box()
+        if not (np.all(np.isfinite(high)) and math.isfinite(self.least)):
+            return None
+        return Simplices(low, high, self.half, self.cheap)
 
     # -- the box ---------------------------------------------------------------------------------------------
     def _bound_squares(self) -> None:
@@ -178,7 +184,7 @@ class DiagonalRun(Around):
         at = simplices.corners[corner].at
         told = ", ".join(f"{v:.6g}" for v in 1.0 / at)
         words = f"variances {told} (solve {len(self.known) + 1})"
-        found = self.solve_at(self.problem.at_scale(at), gap, math.inf, lambda _: -math.inf, words)
+        found = self.solve_at(self.problem.at_scale(at), at, gap, math.inf, lambda _: -math.inf, words)
         if found is None:
             return False
         bound, value = found[0].lower_bound, found[0].objective

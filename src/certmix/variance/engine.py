@@ -29,7 +29,8 @@ class UnknownVariance:
         from certmix.variance.run import VarianceRun
 
         kind = DiagonalRun if problem.covariance.per_feature else VarianceRun
-        run: Around = kind(problem, ledger, options, self.inner)
+        run: Around = ledger.kept or kind(problem, self.inner)
+        run.take_up(ledger, options)
         if not self.certified:
             reason = run.locally()
             return Outcome(reason, certificate_level="none")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from certmix.options import Options
 from certmix.presolve.instance import reduce
 from certmix.problem import Problem
 from certmix.result import Result, build_result
+from certmix.state import State
 from certmix.status import Termination, Tolerances
 
 TIGHT = 0.3  # of the allowed gap, where the optimum is
@@ -58,12 +59,33 @@ class Inner(Ledger):
             ledger.raise_bound(self.relation(progress.bound))
 
 
+class Cut(NamedTuple):
+    """A solve at a known variance that a limit has cut short: which one, what was proved, how it goes on."""
+
+    scale: Scale
+    squares: bool
+    bound: float
+    state: State
+
+    def is_at(self, scale: Scale, squares: bool) -> bool:
+        return squares == self.squares and np.array_equal(scale, self.scale)
+
+
 class Around(ABC):
     """The state of one run; ``inner`` is the engine for known variances."""
 
-    def __init__(self, problem: Problem, ledger: Ledger, options: Options, inner: Engine) -> None:
-        self.problem, self.ledger, self.options, self.inner = problem, ledger, options, inner
-        self.infeasible = False
+    ledger: Ledger
+    options: Options
+
+    def __init__(self, problem: Problem, inner: Engine) -> None:
+        self.problem, self.inner = problem, inner
+        self.infeasible = self.begun = False
+        self.cut: Cut | None = None
+
+    def take_up(self, ledger: Ledger, options: Options) -> None:
+        """Begin with a ledger, or go on with another one after a limit has struck."""
+        self.ledger, self.options = ledger, options
+        ledger.kept = self
 
     @abstractmethod
     def run(self) -> Termination:
@@ -88,7 +110,8 @@ class Around(ABC):
         self.local_search()
         while True:
             before = self.ledger.upper
-            self.solve_at(self.problem.at_scale(self.scale()), 0.0, math.inf, lambda _: -math.inf, "")
+            scale = self.scale()
+            self.solve_at(self.problem.at_scale(scale), scale, 0.0, math.inf, lambda _: -math.inf, "")
             if not self.ledger.upper < before or self.ledger.stop.raised:
                 return self.ledger.stop.reason or Termination.CONVERGED
 
@@ -122,9 +145,21 @@ class Around(ABC):
         )
 
     def solve_at(
-        self, known: Problem, gap: float, enough: float, relation: Any, words: str
+        self,
+        known: Problem,
+        scale: Scale,
+        gap: float,
+        enough: float,
+        relation: Any,
+        words: str,
+        *,
+        squares: bool = False,
     ) -> tuple[Result, Any] | None:
-        """The result at a known variance, and what the engine left for a proof; None when nothing is proved."""
+        """The result at a known variance, and what the engine left for a proof; None when nothing is proved.
+
+        ``squares`` tells the problem of the sum of squares from that at the same scale. Where a limit cut the same
+        one short before, it goes on.
+        """
         ledger, options = self.ledger, self.options
         left = options.time_left(ledger.seconds)
         own = replace(
@@ -139,10 +174,17 @@ class Around(ABC):
             resume=None,
         )
         inner = Inner(known, gap, enough, self, relation, words)
-        found = ledger.incumbent
+        found, cut = ledger.incumbent, self.cut
         if found is not None:
             inner.offer(found.labels, "start")
+        if cut is not None and cut.is_at(scale, squares):
+            inner.resumed = cut.state
+            inner.raise_bound(cut.bound)
         outcome = self.inner.run(known, inner, own)
+        self.cut = None
+        if ledger.stop.reason is Termination.TIME or outcome.termination is Termination.TIME:
+            state = State() if inner.resumable is None else inner.resumable.state().in_memory()
+            self.cut = Cut(scale, squares, inner.bound, state)
         ledger.certificate_level = outcome.certificate_level
         ledger.nodes = inner.nodes_before + inner.nodes
         if outcome.infeasible and not ledger.stop.raised:

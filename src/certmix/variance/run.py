@@ -6,8 +6,6 @@ import math
 
 from certmix.certificate.envelope import Bounds, Solved
 from certmix.engines import Engine
-from certmix.ledger import Ledger
-from certmix.options import Options
 from certmix.problem import Problem
 from certmix.problem.scale import FAR, sum_of_squares
 from certmix.search.stopping import stop_reason
@@ -26,30 +24,38 @@ STALLED = 3  # solves in a row that hardly raise the bound: rounding is all that
 class VarianceRun(Around):
     """One factor for all features."""
 
-    def __init__(self, problem: Problem, ledger: Ledger, options: Options, inner: Engine) -> None:
-        super().__init__(problem, ledger, options, inner)
+    def __init__(self, problem: Problem, inner: Engine) -> None:
+        super().__init__(problem, inner)
         self.squares = sum_of_squares(problem)
         self.bounds = Bounds(problem)
         self.solved: list[Solved] = []
 
     def run(self) -> Termination:
         """Work until the gap is reached or a limit strikes."""
-        self.local_search()
+        if not self.begun:
+            self.local_search()
         self._tell()
-        scale, stalled = self._own_scale(), 0
-        if self.bounds.sloped:
-            weak = self._expected_rise(scale) < STRONG
+        if not self.begun and self.bounds.sloped:
+            weak = self._expected_rise(self._own_scale()) < STRONG
             self._solve_uniform(loosely=not weak)
             if weak and not self._slopes():
                 return stop_reason(self.ledger, self.options) or Termination.EXHAUSTED
+        self.begun, stalled = True, 0
         while (reason := stop_reason(self.ledger, self.options)) is None and not self.infeasible:
             before = self.ledger.upper - self.ledger.bound
-            self._solve(scale)
+            self._solve(self._next_scale())
             stalled = 0 if self.ledger.upper - self.ledger.bound < LITTLE * before else stalled + 1
             if stalled == STALLED or (self._unsloped and not self._slopes()):
                 break
-            scale = min(max(self.bounds.lowest().at, 1.0 / FAR), FAR)
         return reason or stop_reason(self.ledger, self.options) or Termination.EXHAUSTED
+
+    def _next_scale(self) -> float:
+        """First that of the incumbent, then where the envelope is lowest; one that was cut short goes on."""
+        if self.cut is not None and not self.cut.squares:
+            return float(self.cut.scale)
+        if not self._points:
+            return self._own_scale()
+        return min(max(self.bounds.lowest().at, 1.0 / FAR), FAR)
 
     @property
     def _unsloped(self) -> bool:
@@ -131,7 +137,8 @@ class VarianceRun(Around):
         def relation(bound: float) -> float:
             return bounds.envelope(slope=bounds.slope_from(uniform, scale, bound)).bound
 
-        found_there = self.solve_at(uniform, gap, math.inf, relation, "least sum of squares")
+        words = "least sum of squares"
+        found_there = self.solve_at(uniform, scale, gap, math.inf, relation, words, squares=True)
         if found_there is not None:
             self._take(Solved(scale, uniform, *found_there, squares=True))
             least = found_there[0].labels
@@ -146,7 +153,7 @@ class VarianceRun(Around):
             return bounds.envelope(bounds.point(scale, bound)).bound
 
         words = f"variance {1.0 / scale:.6g} (solve {self._points + 1})"
-        found = self.solve_at(known, *self._gap(known, scale), relation, words)
+        found = self.solve_at(known, scale, *self._gap(known, scale), relation, words)
         if found is not None:
             self._take(Solved(scale, known, *found))
 

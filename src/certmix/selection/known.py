@@ -1,0 +1,106 @@
+"""What is known with one number of components: its run, the best result, bounds of its own and of others."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from certmix.options import Options
+from certmix.problem import Problem
+from certmix.result import Result
+from certmix.selection.criterion import ICL, Affine, icl, sum_of_squares, total_squares
+from certmix.selection.path import Row
+from certmix.solving import Run
+from certmix.status import Status
+
+FIRST = 2.0  # seconds of the first turn
+ALIKE = 1e-9  # relatively: objectives of one clustering may differ by so much, as sums are rounded
+
+
+@dataclass
+class Known:
+    """What is known with one number of components."""
+
+    problem: Problem
+    icl: Affine | None
+    squares: Affine | None
+    total: float
+    result: Result | None = None
+    lower: float = -math.inf
+    carried: float = -math.inf  # from more components; no certificate knows of it
+    bic: float | None = None
+    over: bool = False  # another turn would not do better
+    limit: float = FIRST
+    run: Run | None = None
+    proving: float = 0.0  # seconds that proofs took
+
+    @staticmethod
+    def of(problem: Problem, criterion: str) -> Known:
+        squares = sum_of_squares(problem)
+        total = 0.0 if squares is None else total_squares(problem)
+        return Known(problem, icl(problem) if criterion == ICL else None, squares, total)
+
+    @property
+    def upper(self) -> float:
+        return math.inf if self.result is None else self.result.objective
+
+    def learn(self, found: Result) -> None:
+        """Keep the better of two results, and the better bound."""
+        infeasible = found.status is Status.INFEASIBLE
+        self.lower = math.inf if infeasible else max(self.lower, found.lower_bound)
+        known = self.result
+        if known is None or infeasible or known.labels is None:
+            self.result = found
+            return
+        slack = ALIKE * max(1.0, abs(known.objective))
+        better = found.objective < known.objective - slack
+        if better or (found.objective <= known.objective + slack and _worth(found) >= _worth(known)):
+            self.result = found
+
+    @property
+    def lacks_proof(self) -> bool:
+        """Whether there is a bound without a certificate."""
+        known = self.result
+        return known is not None and known.certificate is None and known.certificate_level == "computed"
+
+    def prove(self, options: Options, seconds: float) -> None:
+        """Make and check the proof of what the last search has found, within so many seconds."""
+        run, found = self.run, self.result
+        if run is None or found is None or run.ledger.bound < found.lower_bound:
+            return
+        begin = run.ledger.seconds
+        limit = begin + seconds if math.isfinite(seconds) else None
+        self.learn(run.proved(found, replace(options, time_limit=limit)))
+        self.proving += run.ledger.seconds - begin
+
+    def tell(self) -> None:
+        """The observers of its run hear that a turn is over."""
+        if self.run is not None and self.result is not None:
+            self.run.tell(self.result)
+
+    def end(self) -> None:
+        """Nothing more is wanted of its run."""
+        if self.run is not None and self.result is not None:
+            self.result = self.run.closed(self.result)
+            self.run = None
+
+    def row(self, *, own: bool = False) -> Row:
+        """What is known; ``own``: by runs with this number alone."""
+        assert self.result is not None
+        lower = self.lower if own else max(self.lower, self.carried)
+        upper, lower = self.upper, min(lower, self.upper)
+        values: dict[str, Any] = {}
+        if self.icl is not None:
+            values = {"icl": self.icl.above(upper), "icl_lower_bound": self.icl.below(lower)}
+        if self.squares is not None:
+            most = self.squares.above(upper)
+            share = max(0.0, 1.0 - most / self.total) if self.total > 0 and math.isfinite(most) else None
+            least = max(0.0, self.squares.below(lower))
+            values |= {"sse": most, "sse_lower_bound": least, "explained": share}
+        return Row(self.problem.n_components, self.result, upper, lower, bic=self.bic, **values)
+
+
+def _worth(result: Result) -> tuple[bool, bool, float]:
+    closed = result.status in (Status.OPTIMAL, Status.INFEASIBLE)
+    return closed, result.certificate is not None, result.lower_bound
