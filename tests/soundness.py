@@ -49,8 +49,9 @@ SILENCE = 600.0
 """Seconds without any answer from any process after which the program says that something hangs."""
 
 WIDE = 1 / 7
-UNITS = 1 / 4  # of the problems have data in other units, a millionth to a million of their own,
-UNITS_FROM = 1000  # but not the first ones, among which planted bugs are looked for
+UNITS = 1 / 4  # of the problems have data in other units, a millionth to a million of their own;
+MANY_COMPONENTS = 7  # seeds that end so have up to six components for at most seven samples;
+VARIED_FROM = 1000  # but not the first ones, among which planted bugs are looked for
 
 
 @dataclass
@@ -69,11 +70,13 @@ class Report:
 def draw(seed: int) -> Problem:
     """The problem of a seed. Every tenth is a little larger; one of seven has more features than its samples need."""
     rng = np.random.default_rng([seed, 20])
-    if seed % 10 == 9:
+    if seed % 10 == MANY_COMPONENTS and seed >= VARIED_FROM:
+        problem = random_problem(rng, max_samples=7, max_components=6, wide=WIDE)
+    elif seed % 10 == 9:
         problem = random_problem(rng, max_samples=12, max_components=2, wide=WIDE)
     else:
         problem = random_problem(rng, max_samples=9, max_components=4 if seed % 10 == 8 else 3, wide=WIDE)
-    if seed >= UNITS_FROM and rng.random() < UNITS:
+    if seed >= VARIED_FROM and rng.random() < UNITS:
         return in_other_units(problem, float(10.0 ** rng.uniform(-6.0, 6.0)))
     return problem
 
