@@ -50,7 +50,7 @@ def _row(item: c.Constraint, problem: Problem | None) -> dict[str, Any]:
     if problem is not None and problem.samples.named:
         samples = [problem.names[problem.samples.position(s)] for s in samples]
     row: dict[str, Any] = {"type": item.kind, "samples": samples}
-    for key in ("component", "limit"):
+    for key in ("component", "limit", "penalty"):
         value = getattr(item, key, None)
         if value is not None:
             row[key] = value
@@ -66,7 +66,7 @@ def _csv(rows: list[dict[str, Any]]) -> str:
             if ";" in name or "\n" in name or name != name.strip() or not name:
                 raise InputError(f"the sample name {name!r} cannot stand in a CSV file; write TOML instead")
         joined = ";".join(map(str, row["samples"]))
-        writer.writerow([row["type"], joined, row.get("component", ""), row.get("limit", "")])
+        writer.writerow([row["type"], joined, *(row.get(key, "") for key in COLUMNS[2:])])
     return out.getvalue()
 
 
@@ -76,7 +76,7 @@ def _toml(rows: list[dict[str, Any]]) -> str:
         lines = ["[[constraint]]", f"type = {_value(row['type'])}"]
         if row["samples"]:
             lines.append(f"samples = [{', '.join(map(_value, row['samples']))}]")
-        lines += [f"{key} = {_value(row[key])}" for key in ("component", "limit") if key in row]
+        lines += [f"{key} = {_value(row[key])}" for key in COLUMNS[2:] if key in row]
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 
@@ -84,4 +84,4 @@ def _toml(rows: list[dict[str, Any]]) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return str(int(value))
+    return repr(value) if isinstance(value, float) else str(int(value))

@@ -162,6 +162,11 @@ class Result:
         return Tolerances.gap_relative(self.objective, self.lower_bound)
 
     @property
+    def penalty(self) -> float:
+        """What the soft links cost that the clustering breaks, as people see the objective, which holds it."""
+        return math.fsum(c.broken_at for c in self.constraints)
+
+    @property
     def sse(self) -> float | None:
         """The sum of squares of k-means; None for a mixture."""
         return self.quantity.shown(self.objective) if self.quantity.squares else None

@@ -108,6 +108,7 @@ def as_dict(result: Result) -> dict[str, Any]:
                 "text": c.text,
                 "source": c.source,
                 "satisfied": c.satisfied,
+                "penalty": c.penalty,
                 "tight": c.tight,
                 "room": c.room,
                 "cost": None if c.cost is None else [shown(end) for end in c.cost],
@@ -263,6 +264,7 @@ def _fields(document: Mapping[str, Any]) -> dict[str, Any]:
                 None
                 if c.get("cost") is None
                 else (hidden(c["cost"][0], 0.0), hidden(c["cost"][1], math.inf)),
+                None if c.get("penalty") is None else float(c["penalty"]),
             )
             for c in document["constraints"]
         ),

@@ -24,9 +24,11 @@ from certmix.observers.snapshot import Snapshot
 from certmix.options import Options, changed, described
 from certmix.presolve.feasibility import check_feasible
 from certmix.problem import Problem, is_feasible, satisfaction_table
+from certmix.problem.hardening import hardened
 from certmix.proving import for_search, proved
 from certmix.result import Result, build_result, condensed
 from certmix.resuming import Unfinished, identity
+from certmix.softlinks.engine import SoftLinks
 from certmix.status import Termination
 from certmix.stopping import Abandoned, Stop, attend
 from certmix.variance.engine import UnknownVariance
@@ -126,6 +128,7 @@ class Run:
         ledger.keeps_proof = bool(options.certificate)
         automatic = options.engine == "auto"
         known = problem.at_scale(1.0) if problem.covariance.unknown else problem
+        known = hardened(known) if problem.rules.soft else known
         if earlier is not None and automatic:
             chosen, reason = earlier.engine, "the run that is resumed has it"
         else:
@@ -136,6 +139,8 @@ class Run:
         if problem.covariance.unknown:
             refuse_unbounded(problem)
             runner = UnknownVariance(runner)
+        if problem.rules.soft:
+            runner = SoftLinks(runner)
         words = [f"note: {note}" for note in problem.notes] if verbose else []
         words += [f"engine: {chosen}, because {reason}"] if reason else []
         if any(isinstance(observer, Snapshot) for observer in observers):
@@ -274,7 +279,7 @@ def _start_labels(problem: Problem, start: Any) -> np.ndarray:
 def _violated(problem: Problem, labels: np.ndarray) -> str:
     """The first constraint that labels break, in words."""
     for item in satisfaction_table(problem, labels):
-        if not item.satisfied:
+        if not item.satisfied and item.penalty is None:
             return item.text + (f" ({item.source})" if item.source else "")
     sizes = np.bincount(labels, minlength=problem.n_components)
     k = int(np.argmax((sizes < problem.size_lower) | (sizes > problem.size_upper)))

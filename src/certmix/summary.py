@@ -95,8 +95,12 @@ def _sample_count(result: Result) -> str:
 def _constraint_count(result: Result) -> str:
     if result.labels is None:
         return "cannot be met" if result.status is Status.INFEASIBLE else "-"
-    broken = sum(not c.satisfied for c in result.constraints)
-    return f"{len(result.constraints)}" + (f" ({broken} violated)" if broken else "")
+    violated = sum(not c.satisfied and c.penalty is None for c in result.constraints)
+    broken = sum(not c.satisfied for c in result.constraints) - violated
+    said = [f"{violated} violated"] * bool(violated) + [f"{broken} broken for {result.penalty:.6g}"] * bool(
+        broken
+    )
+    return f"{len(result.constraints)}" + (f" ({', '.join(said)})" if said else "")
 
 
 def _components(result: Result) -> list[str]:
@@ -140,12 +144,15 @@ def _variance(result: Result) -> list[str]:
 
 def _constraints(result: Result) -> list[str]:
     # Violated ones first: they are what a reader looks for.
-    order = sorted(result.constraints, key=lambda c: c.satisfied)
+    order = sorted(result.constraints, key=lambda c: (c.satisfied, -c.broken_at))
     lines = ["side constraints".ljust(WIDTH - 10) + "satisfied".rjust(10), _rule("-")]
     for item in order[:_MOST_CONSTRAINTS]:
         text = item.text + (f" ({item.source})" if item.source else "")
         wrapped = textwrap.wrap(text, WIDTH - 10) or [""]
-        lines.append(wrapped[0].ljust(WIDTH - 10) + ("yes" if item.satisfied else "NO").rjust(10))
+        lines.append(
+            wrapped[0].ljust(WIDTH - 10)
+            + ("yes" if item.satisfied else "NO" if item.penalty is None else "broken").rjust(10)
+        )
         lines += wrapped[1:]
     hidden = len(order) - _MOST_CONSTRAINTS
     if hidden > 0:

@@ -23,11 +23,12 @@ from certmix.io.certificates import Certificate
 from certmix.io.constraints import read_constraints
 from certmix.io.tables import read_table
 from certmix.problem import Problem, component_names
-from certmix.problem.rules import resolve_rules
+from certmix.problem.rules import Rules, resolve_rules
 from certmix.result import Result
 from certmix.verify.check import Verdict
 from certmix.verify.check import check as _check
-from certmix.verify.statement import data_digest
+from certmix.verify.evidence import Rejected
+from certmix.verify.statement import data_digest, read
 
 
 def verify(
@@ -165,10 +166,10 @@ def _own(
             problem = _named(problem, constraints)
             return (
                 problem.data,
-                state(problem, resolve_rules(constraints, problem.samples, problem.component)),
+                state(problem, _resolved(constraints, problem, stated)),
                 PARTS,
             )
-        return problem.data, state(problem), PARTS
+        return problem.data, state(problem, _resolved(problem.constraints, problem, stated)), PARTS
     if constraints is None:
         return _matrix(samples), {}, ()
     count, names = stated.get("n_components"), stated.get("component_names")
@@ -194,7 +195,20 @@ def _own(
             )
         except (InputError, TypeError) as error:
             raise _Unfit(str(error)) from None
-    return problem.data, state(problem), ("side constraints",)
+    return problem.data, state(problem, _resolved(constraints, problem, stated)), ("side constraints",)
+
+
+def _in_nats(stated: Mapping[str, Any]) -> Callable[[float], float]:
+    """What penalties are worth in the objective of a statement: those of k-means are given in sums of squares."""
+    try:
+        factor = read(stated).squares
+    except Rejected:  # the checker will say so
+        factor = None
+    return float if factor is None else lambda penalty: penalty / factor
+
+
+def _resolved(constraints: Any, problem: Problem, stated: Mapping[str, Any]) -> Rules:
+    return resolve_rules(constraints, problem.samples, problem.component, _in_nats(stated))
 
 
 def _data(data: Any) -> tuple[Any, Mapping[str, Any], Problem | None]:

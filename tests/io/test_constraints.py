@@ -369,3 +369,33 @@ def test_unwritable_path_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(InputError, match=r"c\.csv.*cannot be written"):
         write_constraints([MustLink(0, 1)], tmp_path / "file" / "c.csv")
+
+
+def test_links_may_have_penalties(tmp_path: Path) -> None:
+    """A penalty makes a link soft, in both kinds of files; what is written is read back."""
+    csv = tmp_path / "soft.csv"
+    csv.write_text("type,samples,penalty\nmust-link,a;b,2.5\ncannot-link,a;c;d,1e-3\nmust-link,c;d,\n")
+    expected = [MustLink("a", "b", penalty=2.5), CannotLink("a", "c", "d", penalty=1e-3), MustLink("c", "d")]
+    assert read_constraints(csv) == expected
+    for name in ("back.csv", "back.toml"):
+        write_constraints(expected, tmp_path / name)
+        assert read_constraints(tmp_path / name) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("must-link,a;b,,,-1", ["line 2", "penalty must be a finite number >= 0"]),
+        ("must-link,a;b,,,dear", ["line 2", "penalty", "'dear'"]),
+        ("cannot-link,a;b,,,inf", ["line 2", "finite"]),
+        ("label,a,0,,2.5", ["line 2", "label takes no penalty", "only links do"]),
+    ],
+)
+def test_a_penalty_that_is_none_is_refused(tmp_path: Path, line: str, words: list[str]) -> None:
+    """The message names the line and the number."""
+    path = tmp_path / "bad.csv"
+    path.write_text(f"type,samples,component,limit,penalty\n{line}\n")
+    with pytest.raises(InputError) as caught:
+        read_constraints(path)
+    for word in words:
+        assert word in str(caught.value)

@@ -28,6 +28,7 @@ CHORDS = ("tests/verify/test_chords.py",)
 CHAINED = ("tests/verify/test_check_chord.py",)
 COMPARING = ("tests/certificate/test_comparing.py",)
 MARGINS = ("tests/verify/test_margins.py",)
+SOFT = ("tests/verify/test_softlinks.py",)
 
 
 def planted(
@@ -100,7 +101,7 @@ CHECKER = (
     planted("scale not in the statement", "A bound at one scale is taken for any other.", "check.py",
             "if squares else whole, stated, scale)", "if squares else whole, stated, 1.0)", CHAINED),
     planted("chords of a known variance", "A bound at a known variance counts for an unknown one.", "check.py",
-            'if stated.unknown != (claim == "chord") and claim != "infeasible":', "if False:", CHAINED),
+            'if stated.unknown != (claim == "chord") and claim not in ("infeasible", "soft"):', "if False:", CHAINED),
     planted("envelope not compared", "The bound of an envelope is taken as claimed.", "check.py",
             "if not envelope.bound >= bound:", "if False:", CHAINED),
     planted("variance out of its range", "The clustering may have any variance.", "chords.py",
@@ -325,4 +326,18 @@ CHECKER = (
             " and (self.precision == p).all() and p > 0", " and p > 0", SQUARES),
     planted("k-means: compared with a mixture", "Equal weights are equal, whether they cost something or not.",
             "criteria.py", 'alike["fixed_weights"] = "none"', "pass", SQUARES),
+    planted("soft links: any part for any leaf", "A part bounds leaves that break its links.", "softlinks.py",
+            "if not kept[t] <= holds:", "if False:", SOFT, True),
+    planted("soft links: kept ones are paid", "The penalty of a link is due where it is kept.", "softlinks.py",
+            "for i in paid), -bound", "for i in paid | holds), -bound", SOFT, True),
+    planted("soft links: decided twice", "A link may be paid twice on the way to a leaf.", "softlinks.py",
+            "or link in holds | paid or", "or", SOFT),
+    planted("soft links: leaves fall short", "A leaf need not reach the bound.", "softlinks.py",
+            "if not total >= 0.0:", "if False:", SOFT),
+    planted("soft links: free for the clustering", "The clustering does not pay for what it breaks.", "incumbent.py",
+            "[0.0, *penalty(s, labels)]", "[0.0]", SOFT),
+    planted("soft links: negative penalties", "A penalty may be negative.", "statement.py",
+            "cost >= 0.0 and len(set(", "len(set(", SOFT),
+    planted("soft links: as if they had to hold", "Links that are broken have to hold in every part.", "softlinks.py",
+            "for i in sorted(kept):", "for i in range(len(s.soft)):", SOFT),
 )  # fmt: skip

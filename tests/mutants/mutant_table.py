@@ -37,6 +37,8 @@ TABLES = ("tests/presolve/test_tables.py",)
 QUANTITY = ("tests/problem/test_quantity.py",)
 KMEANS = ("k-means",)
 WEIGHTED = ("weighted",)
+SOFT = ("soft links",)
+SOFT_RUN = ("tests/softlinks/test_run.py",)
 
 
 @dataclass(frozen=True)
@@ -1334,5 +1336,80 @@ MUTANTS = (
         "low = np.clip(self.half / self.total * (1.0 - WIDER), least, most)",
         "low = np.clip(self.half / self.squares * (1.0 - WIDER), least, most)",
         ("tests/variance/test_diagonal.py",),
+    ),
+    Mutant(
+        "soft links: nothing to pay",
+        "The objective does not count what is broken.",
+        "problem/objective.py",
+        "return math.fsum(link.penalty for link in self.problem.rules.soft if link.broken(labels))",
+        "return 0.0",
+        SOFT,
+        fast=True,
+    ),
+    Mutant(
+        "soft links: three apart",
+        "Samples that should be apart are so unless all of them are together.",
+        "problem/rules.py",
+        "different > 1 if self.together else different < len(self.samples)",
+        "different > 1 if self.together else different == 1",
+        SOFT,
+    ),
+    Mutant(
+        "soft links: kept ones are paid",
+        "A node pays for links that it keeps.",
+        "softlinks/run.py",
+        "*(self.soft[i].penalty for i in node.broken)",
+        "*(self.soft[i].penalty for i in node.broken | node.kept)",
+        SOFT,
+        fast=True,
+    ),
+    Mutant(
+        "soft links: one side only",
+        "Where a link is kept is not looked at.",
+        "softlinks/run.py",
+        "        self._push(kept, bound)\n",
+        "",
+        SOFT,
+        fast=True,
+    ),
+    Mutant(
+        "soft links: undecided links forgotten",
+        "A node whose best clustering breaks undecided links is settled.",
+        "softlinks/run.py",
+        "not (undecided or self._rough(solved))",
+        "True",
+        SOFT,
+    ),
+    Mutant(
+        "soft links: settled ones forgotten",
+        "The bound is that of open nodes, whatever was settled below it.",
+        "softlinks/run.py",
+        "            self._settled = min(self._settled, bound)\n",
+        "            pass\n",
+        SOFT,
+    ),
+    Mutant(
+        "soft links: kept links need not hold",
+        "The problem of a node has none of the links that it keeps.",
+        "problem/hardening.py",
+        "if kept is None or i in kept}",
+        "if kept is None}",
+        SOFT_RUN,
+    ),
+    Mutant(
+        "soft links: a rough bound is enough",
+        "What was solved roughly for a poor incumbent is not solved again.",
+        "softlinks/run.py",
+        "return found.gap_absolute > asked and used > 1.1 * asked",
+        "return False",
+        SOFT_RUN,
+    ),
+    Mutant(
+        "soft links: nats for k-means",
+        "A penalty in units of the sum of squares is taken for nats.",
+        "problem/problem.py",
+        "constraints, self.samples, self.component, self.quantity.objective",
+        "constraints, self.samples, self.component",
+        SOFT_RUN,
     ),
 )

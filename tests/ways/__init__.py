@@ -39,6 +39,7 @@ from ways.models import (
     unknown_variance,
     weighted,
 )
+from ways.softlinks import soft_links
 
 WAYS = (
     loop_way("interval loop", 0.55, interval_bound, always),
@@ -79,6 +80,12 @@ WAYS = (
     Way("margins", 0.1, sensitivity.margins, sensitivity.few_clusterings),
     Way("alternatives", 0.05, sensitivity.others, sensitivity.few_clusterings),
     Way("constraint costs", 0.05, sensitivity.costs, sensitivity.has_constraints),
+    Way(
+        "soft links",
+        0.2,
+        soft_links,
+        lambda problem, truth: problem.n_samples > 2 and few_clusterings(problem, truth),
+    ),
 )
 NAMES = tuple(way.name for way in WAYS)
 BY_CLOCK = frozenset({"stopped"})

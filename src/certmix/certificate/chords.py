@@ -34,11 +34,11 @@ def chained(
     """
     bounds, parts, arrays, known = Bounds(problem), [], [], set()
     for one in needed(problem, solved):
-        found, verdict = make(one.problem, _as_proved(one.result), one.record)
+        found, verdict = make(one.problem, as_proved(one.result), one.record)
         bounds.add(one, found.bound)
         proof = {name: found.document[name] for name in ("steps", "parts") if name in found.document}
         parts.append({"scale": one.scale, "squares": one.squares, "bound": found.bound, **proof})
-        arrays.append(_packed(found))
+        arrays.append(packed_arrays(found))
         if verdict is not None and verdict.verified:
             digests = found.document["digests"]
             known.add((digests["statement"], digests["data"], found.bound))
@@ -72,13 +72,13 @@ def needed(problem: Problem, solved: Sequence[Solved]) -> list[Solved]:
     return kept
 
 
-def _as_proved(result: Result) -> Result:
+def as_proved(result: Result) -> Result:
     """With the gap that was reached instead of the one that was asked for: all of the bound is wanted."""
     gap = (1.0 + 1e-5) * result.gap_absolute + 1e-9 * max(1.0, abs(result.objective))
     return replace(result, tolerances=Tolerances(0.0, gap))
 
 
-def _packed(found: Certificate) -> bytes | None:
+def packed_arrays(found: Certificate) -> bytes | None:
     """The arrays of a proof as an NPZ file; None when some were not kept."""
     if not found.complete:
         return None

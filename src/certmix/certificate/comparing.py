@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-RULES = ("together", "apart", "implications", "labels", "sizes", "counts")
+RULES = ("together", "apart", "implications", "labels", "sizes", "counts", "soft")
 PARTS: dict[str, tuple[str, ...]] = {
     "components": ("n_components",),
     "covariance": ("precision", "half_log_det", "variance"),
@@ -30,7 +30,7 @@ def _entry(statement: Mapping[str, Any], name: str) -> list[Any]:
 
 def where(part: str, own: Mapping[str, Any], stated: Mapping[str, Any]) -> str:
     """A part in words, with the kinds of rules that differ."""
-    rules = [rule for rule in PARTS[part] if part == "side constraints" and own[rule] != stated.get(rule)]
+    rules = [rule for rule in PARTS[part] if part == "side constraints" and own.get(rule) != stated.get(rule)]
     return f"{part} ({', '.join(rules)})" if rules else part
 
 
@@ -62,7 +62,7 @@ def told(part: str, stated: Mapping[str, Any]) -> str:
     if part == "empty components":
         return "components may be empty" if s["allow_empty"] else "no empty components"
     if part == "side constraints":
-        count = sum(len(s[rule]) for rule in RULES)
+        count = sum(len(s.get(rule, ())) for rule in RULES)
         return f"{count} side constraint{'s' if count > 1 else ''}" if count else "no side constraints"
     names = s["component_names"]
     return "" if names == [str(k) for k in range(K)] else f"the component names {_some(names)}"

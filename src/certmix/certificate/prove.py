@@ -14,6 +14,7 @@ import numpy as np
 from certmix.certificate.chords import chained
 from certmix.certificate.draft import Draft, Unproved
 from certmix.certificate.parts import PartProof, added
+from certmix.certificate.softlinks import bent
 from certmix.certificate.statement import state
 from certmix.io.certificates import Certificate
 from certmix.io.npz import packed
@@ -62,7 +63,7 @@ def make(
     ----------
     record : what the engine left behind in ``ledger.record``; makes things quicker where there is one. A sequence of
         :class:`PartProof` is that of a run by parts, one of :class:`certmix.certificate.envelope.Solved` that of a run
-        with an unknown variance
+        with an unknown variance, a :class:`certmix.certificate.softlinks.SoftRecord` one with soft links
     time_limit : seconds; by default a minute and ten times as long as the run took
     threads : how many the ascent of multipliers may use
 
@@ -78,14 +79,16 @@ def make(
         raise Unproved(f"its bound is {result.certificate_level}")
     if problem.covariance.per_feature:
         raise Unproved("there are no certificates yet where every feature has an unknown variance of its own")
+    end = time.perf_counter() + (math.inf if time_limit is None else time_limit)
+
+    def inside(other: Problem, found: Result, own: Any) -> Made:
+        left = None if time_limit is None else max(0.0, end - time.perf_counter())
+        return make(other, found, own, time_limit=left, threads=threads, should_stop=should_stop)
+
+    if problem.rules.soft and not infeasible:
+        return bent(problem, result, record, inside)
     if problem.covariance.unknown and not infeasible:
-        end = time.perf_counter() + (math.inf if time_limit is None else time_limit)
-
-        def at_known(known: Problem, found: Result, own: Any) -> Made:
-            left = None if time_limit is None else max(0.0, end - time.perf_counter())
-            return make(known, found, own, time_limit=left, threads=threads, should_stop=should_stop)
-
-        return chained(problem, result, record or (), at_known)
+        return chained(problem, result, record or (), inside)
     if problem.squares and not infeasible and _targets(result)[0] <= 0.0:
         return _recomputed(problem, result, ["squares"])
     if isinstance(record, Sequence) and not infeasible:

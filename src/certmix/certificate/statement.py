@@ -21,12 +21,15 @@ def state(problem: Problem, rules: Rules | None = None) -> dict[str, Any]:
     p, rules = problem, problem.rules if rules is None else rules
     boxed, prior = p.has_weight_box, p.prior
     K, d = p.n_components, p.n_features
-    unknown: dict[str, Any] = {}
+    optional: dict[str, Any] = {}
     if p.covariance.variances is not None:
         each = ["each feature"] if p.covariance.per_feature else []  # the checker takes no such statement
-        unknown = {"variance": [*_range(p.covariance.variances), *each]}
+        optional = {"variance": [*_range(p.covariance.variances), *each]}
+    if rules.soft:
+        rows = [[int(link.together), link.penalty, list(link.samples)] for link in rules.soft]
+        optional["soft"] = rows
     return {
-        **unknown,
+        **optional,
         "n_samples": p.n_samples,
         "n_features": d,
         "n_components": K,

@@ -1,21 +1,22 @@
 """Side constraints in files: CSV for spreadsheets, TOML for people who write by hand.
 
-CSV has one constraint a line under the header ``type,samples,component,limit``, in any order of columns
+CSV has one constraint a line under the header ``type,samples,component,limit,penalty``, in any order of columns
 (columns that no line needs may be left out); the samples are separated by semicolons::
 
-    type,samples,component,limit
-    must-link,S1;S9,,
-    implication,S2;S3,Basal,
-    label,S4,Basal,
-    min-size,,,10
-    packing,S5;S6;S7,LumA,2
-    same-value,batch,,
+    type,samples,component,limit,penalty
+    must-link,S1;S9,,,
+    cannot-link,S1;S2,,,2.5
+    implication,S2;S3,Basal,,
+    label,S4,Basal,,
+    min-size,,,10,
+    packing,S5;S6;S7,LumA,2,
+    same-value,batch,,,
 
 The types are must-link, cannot-link, implication ("if the first sample is in the component then so is the
 second"; in every component when none is given), label, min-size, max-size (of one component or of all),
 packing, partitioning, covering, and two that name a column of the data instead of samples: same-value and
-label-column. Blank lines and lines that start with ``#`` are skipped. Messages count lines as an editor does: the
-header is line 1 when it stands first.
+label-column. A must-link or cannot-link with a penalty may be broken at that cost. Blank lines and lines that start
+with ``#`` are skipped. Messages count lines as an editor does: the header is line 1 when it stands first.
 
 TOML has the same as tables, and shorthands::
 
@@ -44,25 +45,26 @@ from certmix.errors import InputError
 from certmix.hints import did_you_mean
 from certmix.problem import constraints as c
 
-COLUMNS = ("type", "samples", "component", "limit")
+COLUMNS = ("type", "samples", "component", "limit", "penalty")
 LONGEST = 18  # digits of a number that can be a position or a limit
 DEEPEST = 20
 
 
 @dataclass(frozen=True)
 class Form:
-    """What a type of constraint takes: how many samples, whether a component, whether a limit."""
+    """What a type of constraint takes: how many samples, whether a component, a limit, a penalty."""
 
     fewest: int
     most: int | None
     component: str  # "needed", "optional" or "none"
     limit: bool
     column: bool = False
+    penalty: bool = False
 
 
 FORMS: dict[str, Form] = {
-    "must-link": Form(2, None, "none", False),
-    "cannot-link": Form(2, None, "none", False),
+    "must-link": Form(2, None, "none", False, penalty=True),
+    "cannot-link": Form(2, None, "none", False, penalty=True),
     "implication": Form(2, 2, "optional", False),
     "label": Form(1, 1, "needed", False),
     "min-size": Form(0, 0, "optional", True),
@@ -85,6 +87,7 @@ class Entry:
     component: str | int | None
     limit: Any
     source: str
+    penalty: Any = None
 
 
 def read_constraints(
@@ -151,6 +154,8 @@ def _built(entry: Entry, table: Mapping[str, Sequence[Any]] | None) -> list[c.Co
         raise InputError(f"{kind} needs a component")
     if not form.limit and entry.limit is not None:
         raise InputError(f"{kind} takes no limit, but {entry.limit!r} is given")
+    if not form.penalty and entry.penalty is not None:
+        raise InputError(f"{kind} takes no penalty, but {entry.penalty!r} is given; only links do")
     if form.column:
         return _from_column(kind, entry, table)
     if form.limit:
@@ -158,9 +163,9 @@ def _built(entry: Entry, table: Mapping[str, Sequence[Any]] | None) -> list[c.Co
     where, samples = entry.source, entry.samples
     match kind:
         case "must-link":
-            return [c.MustLink(*samples, source=where)]
+            return [c.MustLink(*samples, penalty=_penalty(entry.penalty), source=where)]
         case "cannot-link":
-            return [c.CannotLink(*samples, source=where)]
+            return [c.CannotLink(*samples, penalty=_penalty(entry.penalty), source=where)]
         case "implication":
             return [c.Implication(samples[0], samples[1], entry.component, source=where)]
         case "label":
@@ -208,6 +213,14 @@ def _whole(kind: str, limit: Any) -> int:
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"the limit must be a whole number >= 0, not {limit!r}") from None
     return int(number)
+
+
+def _penalty(written: Any) -> Any:
+    """A penalty as a number; what is none is left for the constraint to refuse."""
+    try:
+        return float(written) if isinstance(written, str) else written
+    except ValueError:
+        return written
 
 
 def _from_column(kind: str, entry: Entry, table: Mapping[str, Sequence[Any]] | None) -> list[c.Constraint]:
@@ -286,7 +299,8 @@ def _csv_entry(path: Path, cells: dict[str, str], where: str) -> Entry:
         raise InputError(f"{path.name}, {where}: a sample's name is missing in {written!r}")
     named = cells.get("component", "")
     component = _component(named) if named else None
-    return Entry(cells["type"], samples, component, cells.get("limit", "") or None, where)
+    limit, penalty = (cells.get(name, "") or None for name in ("limit", "penalty"))
+    return Entry(cells["type"], samples, component, limit, where, penalty)
 
 
 def _component(written: str) -> str | int:
@@ -340,6 +354,7 @@ def _tables(value: Any) -> Iterator[Entry]:
             None if "component" not in item else _ref(item["component"], "component", where),
             _limit(item.get("limit"), where),
             where,
+            item.get("penalty"),
         )
 
 

@@ -7,6 +7,7 @@ that a contradiction can be explained in the user's own words.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -49,6 +50,21 @@ def _count(value: Any, what: str) -> int:
     return number
 
 
+def _penalty(value: Any, kind: str) -> float | None:
+    """What breaking a link costs, or None for one that has to hold."""
+    if value is None:
+        return None
+    try:
+        number = math.nan if isinstance(value, (bool, str)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not 0.0 <= number < math.inf:
+        raise InputError(
+            f"{kind}: the penalty must be a finite number >= 0, not {value!r}; leave it out for a link that has to hold"
+        )
+    return number
+
+
 def _several(samples: Iterable[SampleRef], kind: str, at_least: int) -> tuple[SampleRef, ...]:
     if isinstance(samples, str):
         raise InputError(f"{kind}: give the samples as a list, not as the single string {samples!r}")
@@ -73,27 +89,49 @@ class Constraint:
 
 
 @dataclass(frozen=True, init=False)
-class MustLink(Constraint):
-    """All the given samples share one component: ``z_ik = z_jk`` for all k."""
+class Linking(Constraint):
+    """Base of the two kinds of links.
 
-    kind: ClassVar[str] = "must-link"
+    A link with a ``penalty`` is soft: it may be broken, and the objective has the penalty more where it is, once,
+    however many of its samples are not as they should be. It is in the units of the objective: nats, for k-means
+    those of the sum of squares.
+    """
+
     samples: tuple[SampleRef, ...]
+    penalty: float | None
 
-    def __init__(self, *samples: SampleRef, source: str = "") -> None:
+    def __init__(self, *samples: SampleRef, penalty: float | None = None, source: str = "") -> None:
         object.__setattr__(self, "samples", _several(samples, self.kind, 2))
+        object.__setattr__(self, "penalty", _penalty(penalty, self.kind))
         object.__setattr__(self, "source", source)
 
 
 @dataclass(frozen=True, init=False)
-class CannotLink(Constraint):
-    """No two of the given samples share a component: ``z_ik + z_jk <= 1`` for all k."""
+class MustLink(Linking):
+    """All the given samples share one component: ``z_ik = z_jk`` for all k.
+
+    Parameters
+    ----------
+    *samples : names or positions, two or more
+    penalty : float, optional
+        What the objective has more where they do not. By default they have to.
+    """
+
+    kind: ClassVar[str] = "must-link"
+
+
+@dataclass(frozen=True, init=False)
+class CannotLink(Linking):
+    """No two of the given samples share a component: ``z_ik + z_jk <= 1`` for all k.
+
+    Parameters
+    ----------
+    *samples : names or positions, two or more
+    penalty : float, optional
+        What the objective has more where two of them do. By default none may.
+    """
 
     kind: ClassVar[str] = "cannot-link"
-    samples: tuple[SampleRef, ...]
-
-    def __init__(self, *samples: SampleRef, source: str = "") -> None:
-        object.__setattr__(self, "samples", _several(samples, self.kind, 2))
-        object.__setattr__(self, "source", source)
 
 
 @dataclass(frozen=True)

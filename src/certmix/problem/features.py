@@ -29,10 +29,12 @@ class Feature(StrEnum):
     ESTIMATORS = "estimator constraints"
     ALLOW_EMPTY = "empty components"
     UNKNOWN_VARIANCE = "an unknown variance"
+    SOFT_LINK = "soft links"
 
 
-# An engine never sees an unknown variance: certmix.variance asks it at known ones.
-EVERY_FEATURE = frozenset(Feature) - {Feature.UNKNOWN_VARIANCE}
+# An engine never sees an unknown variance: certmix.variance asks it at known ones. Nor does it see soft links:
+# certmix.softlinks asks it with some of them as links, and without the others.
+EVERY_FEATURE = frozenset(Feature) - {Feature.UNKNOWN_VARIANCE, Feature.SOFT_LINK}
 
 
 def features(problem: Problem) -> frozenset[Feature]:
@@ -54,6 +56,7 @@ def features(problem: Problem) -> frozenset[Feature]:
         Feature.ESTIMATORS: bool(problem.estimators),
         Feature.ALLOW_EMPTY: problem.allow_empty,
         Feature.UNKNOWN_VARIANCE: problem.covariance.unknown,
+        Feature.SOFT_LINK: bool(rules.soft),
     }
     return frozenset(f for f, yes in used.items() if yes)
 

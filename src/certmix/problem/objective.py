@@ -35,7 +35,9 @@ class Objective:
         f = \sum_i \Bigl[\tfrac12 (y_i-\mu_{z_i})^\top P_{z_i}(y_i-\mu_{z_i}) + \tfrac12\log\det\Sigma_{z_i}
             - \log\pi_{z_i}\Bigr]
           + \sum_k \tfrac12 (\mu_k-m_k)^\top \Lambda_k (\mu_k-m_k) - \sum_k (\alpha_k-1)\log\pi_k
+          + \sum_{l \text{ broken}} c_l
 
+    :math:`c_l` is the penalty of a soft link, at any variance.
     The log-determinants are there only with one covariance per component, or where the variance :math:`\sigma^2` is
     unknown: then :math:`\Sigma_k = \sigma^2 \Sigma_{0k}`, and :math:`\sigma^2` is found with the means.
     """
@@ -68,7 +70,11 @@ class Objective:
             total = float(np.sum(squares / v + each * np.log(v)))
         total += float(sizes @ p.covariance.half_log_det)
         total += self.weight_cost(sizes, weights)
-        return float(total + self.mean_prior_cost(means))
+        return float(total + self.mean_prior_cost(means) + self.penalty(labels))
+
+    def penalty(self, labels: np.ndarray) -> float:
+        """What the soft links cost that labels break."""
+        return math.fsum(link.penalty for link in self.problem.rules.soft if link.broken(labels))
 
     def half_squares(self, labels: np.ndarray, means: np.ndarray) -> float | np.ndarray:
         """Half the sum of squares; for every feature where each has its own unknown variance."""

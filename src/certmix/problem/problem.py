@@ -175,7 +175,7 @@ class Problem:
                     prior=self.prior if self.prior.on_means or self.prior.on_weights else None,
                     estimators="weights" if "weights" in self.estimators else None,
                 )
-        self.rules: Rules = resolve_rules(constraints, self.samples, self.component)
+        self.rules: Rules = resolve_rules(constraints, self.samples, self.component, self.quantity.objective)
         self.size_lower, self.size_upper = self._size_limits()
 
     # -- shape -----------------------------------------------------------------------------------------------

@@ -63,9 +63,27 @@ class Count:
     origin: int
 
 
+@dataclass(frozen=True, order=True)
+class SoftLink:
+    """Samples that should be ``together``, or all apart; the objective has the penalty, in nats, where they are not."""
+
+    together: bool
+    samples: tuple[int, ...]
+    penalty: float
+    origin: int
+
+    def broken(self, labels: np.ndarray) -> bool:
+        """Whether labels are not as it wants them."""
+        different = len({labels[i] for i in self.samples})
+        return different > 1 if self.together else different < len(self.samples)
+
+
 @dataclass(frozen=True)
 class Rules:
-    """Resolved constraints. ``origin`` is the position of the object in :attr:`constraints`."""
+    """Resolved constraints. ``origin`` is the position of the object in :attr:`constraints`.
+
+    ``soft`` links rule nothing out, so whoever looks at the others only looks at a problem with a smaller objective.
+    """
 
     constraints: tuple[c.Constraint, ...]
     together: tuple[Link, ...]
@@ -74,6 +92,7 @@ class Rules:
     labels: tuple[Known, ...]
     sizes: tuple[Size, ...]
     counts: tuple[Count, ...]
+    soft: tuple[SoftLink, ...] = ()
 
     @property
     def coupled(self) -> bool:
@@ -159,9 +178,15 @@ def listed(constraints: Iterable[Any] | None) -> list[c.Constraint]:
 
 
 def resolve_rules(
-    constraints: Iterable[Any] | None, samples: Samples, component_of: Callable[[Any], int]
+    constraints: Iterable[Any] | None,
+    samples: Samples,
+    component_of: Callable[[Any], int],
+    nats: Callable[[float], float] = float,
 ) -> Rules:
-    """Turn constraint objects into :class:`Rules`, or say which one is wrong and where it was written."""
+    """Turn constraint objects into :class:`Rules`, or say which one is wrong and where it was written.
+
+    ``nats`` says what penalties, given as people see the objective, are worth in it.
+    """
     kept = listed(constraints)
     n = samples.n_samples
     together: list[Link] = []
@@ -170,6 +195,7 @@ def resolve_rules(
     labels: list[Known] = []
     sizes: list[Size] = []
     counts: list[Count] = []
+    soft: list[SoftLink] = []
     for origin, item in enumerate(kept):
         try:
             component = getattr(item, "component", None)
@@ -177,6 +203,10 @@ def resolve_rules(
                 raise InputError("needs a component")
             k = ALL if component is None else component_of(component)
             match item:
+                case c.Linking(penalty=float(penalty)):
+                    rows = _distinct(item.samples, samples, "stands twice")
+                    kind = isinstance(item, c.MustLink)
+                    soft.append(SoftLink(kind, tuple(sorted(rows)), nats(penalty), origin))
                 case c.MustLink():
                     rows = _distinct(item.samples, samples, "stands twice")
                     together += [Link(rows[0], j, origin) for j in rows[1:]]
@@ -214,4 +244,5 @@ def resolve_rules(
         tuple(labels),
         tuple(sizes),
         tuple(counts),
+        tuple(sorted(soft)),
     )

@@ -30,10 +30,17 @@ class Satisfaction:
     """How tight it is, in words."""
     cost: tuple[float, float] | None = None
     """Between which lies what dropping it would gain; None if nobody asked."""
+    penalty: float | None = None
+    """What the objective has more where a soft link is broken, as people see it; None for one that has to hold."""
+
+    @property
+    def broken_at(self) -> float:
+        """What it adds to the objective: its penalty if it is a soft link that is broken."""
+        return 0.0 if self.satisfied or self.penalty is None else self.penalty
 
 
 def satisfied(problem: Problem, labels: np.ndarray) -> np.ndarray:
-    """For every constraint object of the problem, whether the labels satisfy it."""
+    """For every constraint object of the problem that has to hold, whether the labels satisfy it; else true."""
     return satisfied_rules(problem.rules, labels, np.bincount(labels, minlength=problem.n_components))
 
 
@@ -75,9 +82,18 @@ def satisfaction_table(
     alone : (n,), optional
         The cheapest component of every sample at the means and weights of the clustering.
     """
+    broken = {link.origin for link in problem.rules.soft if link.broken(labels)}
     table = tuple(
-        Satisfaction(item.kind, describe(problem, item), item.source, bool(good))
-        for item, good in zip(problem.constraints, satisfied(problem, labels), strict=True)
+        Satisfaction(
+            item.kind,
+            describe(problem, item),
+            item.source,
+            bool(good) and origin not in broken,
+            penalty=getattr(item, "penalty", None),
+        )
+        for origin, (item, good) in enumerate(
+            zip(problem.constraints, satisfied(problem, labels), strict=True)
+        )
     )
     if alone is None or not table:
         return tuple(line for line in table if line.kind != Copies.kind)

@@ -44,15 +44,19 @@ def tightness(problem: Problem, labels: np.ndarray, alone: np.ndarray) -> list[T
         room.setdefault(rule.origin, []).extend(_rooms(problem, rule, labels, sizes))
     for link in (*rules.together, *rules.apart):
         about.setdefault(link.origin, []).extend((link.i, link.j))
+    for soft in rules.soft:
+        about.setdefault(soft.origin, []).extend(soft.samples)
     for known in rules.labels:
         about.setdefault(known.origin, []).append(known.sample)
     for one in rules.implications:
         own = about.setdefault(one.origin, [])
         if one.component in (ALL, labels[one.sample]):
             own.extend((one.sample, one.then))
-    found = []
+    found, broken = [], {soft.origin for soft in rules.soft if soft.broken(labels)}
     for origin in range(len(problem.constraints)):
-        if origin in room:
+        if origin in broken:
+            found.append(Tightness(False, "broken"))
+        elif origin in room:
             left, said = min(room[origin])
             found.append(Tightness(left == 0, said))
         else:

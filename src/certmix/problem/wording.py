@@ -33,6 +33,11 @@ def describe(problem: Problem, item: c.Constraint) -> str:
         return f"component {problem.component_names[problem.component(ref)]}"
 
     match item:
+        case c.Linking(penalty=float(penalty)):
+            whom = _listed([sample(s) for s in item.samples])
+            be = "be together" if isinstance(item, c.MustLink) else "not be together"
+            who = whom if isinstance(item, c.MustLink) or len(item.samples) == 2 else f"any two of {whom}"
+            return f"{who} should {be}, or it costs {penalty:g}"
         case c.MustLink():
             return f"{_listed([sample(s) for s in item.samples])} must be together"
         case c.Copies():

@@ -136,7 +136,9 @@ def constraints(result: Result) -> Markup | None:
         [
             own_words(c.text),
             own_words(c.source),
-            "yes" if c.satisfied else tag("strong", "no", class_="badge bad"),
+            "yes"
+            if c.satisfied
+            else tag("strong", "no" if c.penalty is None else "broken", class_="badge bad"),
             "" if c.tight is None else "tight" if c.tight else "slack",
             own_words(c.room),
             *([_cost(result, c.cost)] if costs else []),

@@ -125,6 +125,10 @@ def _refuse(problem: Problem) -> None:
             "margins are counted in nats, which k-means does not have: give equal weights and a variance instead "
             "(weights='uniform', variance=...)"
         )
+    if problem.rules.soft:
+        raise InputError(
+            "there are no margins and alternatives with soft links yet: leave out their penalties, or the links"
+        )
     if problem.sample_weight is not None:
         raise InputError(
             "there are no margins of samples with weights: give every sample as often as it counts"

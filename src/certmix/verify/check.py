@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from certmix.verify import chords, criteria, incumbent, statement
+from certmix.verify import chords, criteria, incumbent, softlinks, statement
 from certmix.verify.boxes import boxes
 from certmix.verify.dynamic import dynamic
 from certmix.verify.enumeration import enumerate_all
@@ -26,7 +26,7 @@ from certmix.verify.statement import Statement
 from certmix.verify.tree import Kinds, Walked, walk
 
 FORMAT, VERSION = "certmix-certificate", 5
-CLAIMS = ("bound", "infeasible", "comparison", "sum", "chord", "margins")
+CLAIMS = ("bound", "infeasible", "comparison", "sum", "chord", "margins", "soft")
 STEPS: Kinds = {
     "lagrangian": lagrangian,
     "enumerate": enumerate_all,
@@ -113,11 +113,13 @@ def _check(document: Document, arrays: Arrays, data: np.ndarray, known: Known = 
         raise Rejected(f"the data have shape {data.shape}, the certificate is about {stated.n} x {stated.d}")
     if digests.get("data") != statement.data_digest(data):
         raise Rejected("the data are not those that were certified (their digest differs)")
+    if stated.soft and claim not in ("soft", "infeasible"):
+        raise Rejected(f"its claim is {claim!r}, but its statement has soft links")
     if claim == "margins":
         return _margins(stated, data, document, evidence, known)
-    if stated.unknown != (claim == "chord") and claim != "infeasible":
+    if stated.unknown != (claim == "chord") and claim not in ("infeasible", "soft"):
         raise Rejected(f"its claim is {claim!r}, but its variance is {'un' * stated.unknown}known")
-    root = None if claim in ("sum", "chord") else Root(stated, data)
+    root = None if claim in ("sum", "chord", "soft") else Root(stated, data)
 
     def proved(bound: float) -> bool:
         return (digests["statement"], digests["data"], bound) in known
@@ -138,6 +140,8 @@ def _check(document: Document, arrays: Arrays, data: np.ndarray, known: Known = 
         raise Rejected(f"its bound {bound!r} lies above the objective {most!r} of its own clustering")
     if proved(bound):
         how, walked = "", Walked(0, 0)
+    elif claim == "soft":
+        how, walked = _soft(stated, data, document, evidence, bound, known)
     elif claim == "chord":
         how, walked = _chord(stated, data, document, evidence, bound, known)
     elif root is None:
@@ -262,6 +266,29 @@ def _sum(
     if math.fsum((*bounds, -bound)) < 0.0:  # rounded once: the sign is right
         raise Rejected(f"the bounds of its parts add up to {math.fsum(bounds)!r}, not to its bound {bound!r}")
     return f" (the sum of what {len(proofs)} parts of the samples cost at least)", Walked(nodes, leaves)
+
+
+def _soft(
+    stated: Statement, data: np.ndarray, document: Document, evidence: Evidence, bound: float, known: Known
+) -> tuple[str, Walked]:
+    """Problems without soft links, proved one after the other; with penalties all leaves have to reach the bound."""
+    proofs = document.get("parts")
+    if not isinstance(proofs, list) or not all(isinstance(proof, Mapping) for proof in proofs):
+        raise Rejected("it lacks its parts")
+    kept, bounds, nodes, leaves = [], [], 0, 0
+    for t, proof in enumerate(proofs):
+        kept.append(softlinks.chosen(stated, proof.get("kept")))
+        own = softlinks.hardened(document["statement"], stated, kept[-1])
+        if proof.get("bound", 0) is None:
+            bounds.append(math.inf)
+            inside = Evidence({"arrays": evidence.full(f"parts/{t}/")}, evidence.arrays)
+            walked = _walked(Root(statement.read(own), data), proof, inside, math.inf, COMBINATORIAL)
+        else:
+            bounds.append(_number(proof, "bound"))
+            walked = _part(t, proof, own, data, evidence, known)
+        nodes, leaves = nodes + walked.nodes, leaves + walked.leaves
+    softlinks.reach(stated, document.get("nodes"), kept, bounds, bound)
+    return f" (whichever soft links are broken, by {len(proofs)} problems without any)", Walked(nodes, leaves)
 
 
 def _margins(

@@ -8,7 +8,7 @@ import numpy as np
 
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.rounding import UNIT, Array, exact_sum, gamma
-from certmix.verify.statement import Statement, broken, times
+from certmix.verify.statement import Statement, broken, penalty, times
 
 
 def value(s: Statement, data: Array, evidence: Evidence) -> tuple[float, float]:
@@ -27,7 +27,11 @@ def value(s: Statement, data: Array, evidence: Evidence) -> tuple[float, float]:
             raise Rejected(f"the clustering violates {rule}")
     power = np.array([math.fsum((m, a, -1.0)) for m, a in zip(sizes, s.alpha, strict=True)])
     off = _off(s, data, labels, means)
-    terms, error, rounding = [0.0], _weights_off(s, sizes, power, weights), 0.5 * gamma(2 * s.d + 16)
+    terms, error, rounding = (
+        [0.0, *penalty(s, labels)],
+        _weights_off(s, sizes, power, weights),
+        0.5 * gamma(2 * s.d + 16),
+    )
     for k in range(s.K):
         p, prior = s.precision_of(k), np.abs(s.prior_precision[k])
         away, gap = data[labels == k] - means[k], means[k] - s.prior_mean[k]

@@ -19,6 +19,15 @@ from certmix.verify.rounding import Array
 from certmix.verify.statement import Statement, read
 
 
+def with_links(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """A statement with its links as they are written: to the first of every group; pairs that are apart, in order."""
+    group = groups_of(read(entry))
+    first = np.unique(group, return_index=True)[1][group].tolist()
+    links = [[k, i] for i, k in enumerate(first) if k != i]
+    apart = [list(pair) for pair in sorted({(min(pair), max(pair)) for pair in entry["apart"]})]
+    return {**entry, "together": links, "apart": apart}
+
+
 class Chain:
     """The statement with all that was proved of pairs so far."""
 
@@ -44,11 +53,7 @@ class Chain:
         if opposite is not None:
             i, j, together = opposite.tolist()
             rules["apart" if together else "together"].append([i, j])
-        group = groups_of(read({**self._whole, **rules}))
-        first = np.unique(group, return_index=True)[1][group].tolist()
-        links = [[k, i] for i, k in enumerate(first) if k != i]
-        apart = [list(pair) for pair in sorted({(min(pair), max(pair)) for pair in rules["apart"]})]
-        return {**self._whole, "together": links, "apart": apart}
+        return with_links({**self._whole, **rules})
 
     def add(self, pairs: Array) -> None:
         for i, j, together in pairs.tolist():

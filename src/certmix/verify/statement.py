@@ -21,6 +21,7 @@ ENTRIES = {
     "allow_empty", "component_names", "together", "apart", "implications", "labels", "sizes", "counts",
 }  # fmt: skip
 UNKNOWN = "variance"  # the range of an unknown variance; not there when the covariance is known
+SOFT = "soft"  # links that may be broken; not there when there are none
 MOST_FULL = 1000  # features of a full matrix: more would take hours to read, to add up and to prove positive
 FEW = 2.0**-50  # eight units in the last place, relatively
 
@@ -73,6 +74,11 @@ class Statement:
             numbers = _whole(k, *component), _whole(low, 0), _whole(high, 0)
             self.counts.append((*numbers, _rows([[i] for i in _list(some)], sample)[:, 0]))
 
+        self.soft: list[tuple[bool, float, np.ndarray]] = []
+        for kind, penalty, some in map(_list, _list(entry.get(SOFT, []))):
+            samples = _rows([[i] for i in _list(some)], sample)[:, 0]
+            self.soft.append((bool(_whole(kind, 0, 1)), float(_floats(penalty)), samples))
+
     @property
     def squares(self) -> float | None:
         """The sum of squares is so many times the objective; None where that is not k-means."""
@@ -122,6 +128,16 @@ def broken(s: Statement, labels: np.ndarray) -> Iterator[tuple[str, np.ndarray]]
             yield what, (found < low) | (found > high)
 
 
+def penalty(s: Statement, labels: np.ndarray) -> list[float]:
+    """What the soft links cost that labels break: those whose samples are not together, or not all apart."""
+    found = []
+    for together, cost, samples in s.soft:
+        different = len(set(labels[samples].tolist()))
+        if different > 1 if together else different < len(samples):
+            found.append(cost)
+    return found
+
+
 def times(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     """Rows times a matrix, or times the diagonal matrix of which that is the diagonal."""
     return np.asarray(rows * matrix if matrix.ndim == 1 else rows @ matrix)
@@ -129,7 +145,7 @@ def times(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 
 def read(entry: Any) -> Statement:
     """The statement, or :class:`Rejected` with what is wrong with it."""
-    if not isinstance(entry, Mapping) or set(entry) - {UNKNOWN} != ENTRIES:
+    if not isinstance(entry, Mapping) or set(entry) - {UNKNOWN, SOFT} != ENTRIES:
         raise Rejected("the statement does not have the entries that it must have")
     try:
         found = Statement(entry)
@@ -151,6 +167,8 @@ def _wrong(s: Statement) -> str | None:
         return "precision is neither one matrix nor one per component"
     if any((matrix != matrix.T).any() for matrix in (*s.precision, *s.prior_precision)):
         return "matrices are not symmetric"
+    if not all(cost >= 0.0 and len(set(some.tolist())) == len(some) >= 2 for _, cost, some in s.soft):
+        return "soft links have a negative penalty, or are not about two samples or more that differ"
     if not 0.0 <= s.variances[0] < s.variances[1]:
         return "range of variances is impossible"
     fixed = s.fixed_weights

@@ -1,0 +1,106 @@
+"""The certificate of a problem with soft links: a tree of links that are kept or broken, and a proof for every leaf.
+
+The engine leaves a :class:`SoftRecord` in ``ledger.record`` (docs/certificates.md, Soft links).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from certmix.certificate.chords import as_proved, packed_arrays
+from certmix.certificate.draft import Unproved, incumbent, stated
+from certmix.io.certificates import Certificate
+from certmix.io.npz import NestedArrays
+from certmix.problem import Problem
+from certmix.result import Result
+from certmix.status import Status
+from certmix.verify.check import Verdict, check
+from certmix.verify.rounding import total_below
+
+Make = Callable[[Problem, Result, Any], tuple[Certificate, Verdict | None]]
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The problem in which some soft links have to hold and no other is there: its result, and how it was proved."""
+
+    kept: frozenset[int]
+    problem: Problem
+    result: Result
+    record: Any
+
+    @property
+    def infeasible(self) -> bool:
+        return self.result.status is Status.INFEASIBLE
+
+
+@dataclass
+class SoftRecord:
+    """The tree: a node is a link and its two children, kept and broken, or a leaf: the problem that bounds it."""
+
+    nodes: list[tuple[int, int, int] | Solved] = field(default_factory=list)
+
+
+def bent(problem: Problem, result: Result, record: Any, make: Make) -> tuple[Certificate, Verdict]:
+    """The certificate of a result with soft links, and the checker's verdict.
+
+    Raises
+    ------
+    Unproved
+        With the reason why there is none.
+    """
+    if not isinstance(record, SoftRecord) or not record.nodes:
+        raise Unproved("the run left no record of which soft links it has decided")
+    solved = list({id(node): node for node in record.nodes if isinstance(node, Solved)}.values())
+    parts: list[dict[str, Any]] = []
+    place, arrays, bounds, known = {}, [], [], set()
+    for one in solved:
+        if one.result.labels is None and not one.infeasible:
+            raise Unproved("a problem with some of the soft links kept has no clustering with a lower bound")
+        found, verdict = make(
+            one.problem, one.result if one.infeasible else as_proved(one.result), one.record
+        )
+        proof = {name: found.document[name] for name in ("steps", "parts") if name in found.document}
+        bound = None if one.infeasible else found.bound
+        place[id(one)] = len(parts)
+        parts.append({"kept": sorted(one.kept), "bound": bound, **proof})
+        arrays.append(packed_arrays(found))
+        bounds.append(found.bound)
+        if verdict is not None and verdict.verified and bound is not None:
+            digests = found.document["digests"]
+            known.add((digests["statement"], digests["data"], bound))
+    nodes = [[place[id(node)]] if isinstance(node, Solved) else list(node) for node in record.nodes]
+    reached = _reached(problem, nodes, bounds)
+    claim = {
+        "claim": "soft",
+        "objective": float(result.objective),
+        "bound": float(min(reached, result.objective)),
+        "nodes": nodes,
+        "parts": parts,
+    }
+    own = incumbent(result)
+    if isinstance(result.variance, float):
+        own["incumbent/variance"] = np.array([result.variance])
+    certificate = Certificate(stated(problem, result, claim), NestedArrays(own, arrays))
+    verdict = check(certificate.document, certificate.arrays, problem.data, known)
+    if not verdict.verified:
+        raise Unproved(f"the checker does not accept it ({verdict.sentence.rstrip('.')})")
+    return certificate, verdict
+
+
+def _reached(problem: Problem, nodes: list[list[int]], bounds: list[float]) -> float:
+    """What all leaves reach: the bounds that are proved, and the penalties of the links that are broken."""
+    penalty = [link.penalty for link in problem.rules.soft]
+    least, waiting = float("inf"), [(0, [0.0])]
+    while waiting:
+        i, paid = waiting.pop()
+        if len(nodes[i]) == 1:
+            least = min(least, total_below(np.array([bounds[nodes[i][0]], *paid])))
+        else:
+            link, kept, broken = nodes[i]
+            waiting += [(kept, paid), (broken, [*paid, penalty[link]])]
+    return least
