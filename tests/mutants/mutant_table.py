@@ -39,6 +39,7 @@ KMEANS = ("k-means",)
 WEIGHTED = ("weighted",)
 SOFT = ("soft links",)
 SOFT_RUN = ("tests/softlinks/test_run.py",)
+SOFT_SMALL = ("tests/softlinks/test_run_small.py",)
 
 
 @dataclass(frozen=True)
@@ -1402,7 +1403,7 @@ MUTANTS = (
         "softlinks/run.py",
         "return found.gap_absolute > asked and used > 1.1 * asked",
         "return False",
-        SOFT_RUN,
+        SOFT_SMALL,
     ),
     Mutant(
         "soft links: nats for k-means",
@@ -1410,6 +1411,6 @@ MUTANTS = (
         "problem/problem.py",
         "constraints, self.samples, self.component, self.quantity.objective",
         "constraints, self.samples, self.component",
-        SOFT_RUN,
+        SOFT_SMALL,
     ),
 )

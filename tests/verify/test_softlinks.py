@@ -19,10 +19,7 @@ PROBLEM = Problem(DATA, 2, variance=0.25, constraints=LINKS)
 
 @pytest.fixture(scope="module")
 def found() -> Any:
-    result = solve(PROBLEM, "interval", certificate=True)
-    assert result.certificate is not None
-    assert result.certificate.document["claim"] == "soft"
-    return result.certificate
+    return solve(PROBLEM, "interval", certificate=True).certificate
 
 
 def judged(found: Any, **changes: Any) -> Verdict:
@@ -31,6 +28,8 @@ def judged(found: Any, **changes: Any) -> Verdict:
 
 def test_an_honest_certificate_is_verified(found: Any) -> None:
     """It is one about the problem with penalties, and says how it was proved."""
+    assert found is not None
+    assert found.document["claim"] == "soft"
     verdict = judged(found)
     assert verdict.verified, verdict.sentence
     assert "soft links" in verdict.sentence
@@ -107,14 +106,21 @@ def test_a_problem_is_not_infeasible_because_a_part_says_so(found: Any) -> None:
 
 def test_what_cannot_be_stated_is_rejected(found: Any) -> None:
     """No penalty is negative, no link is of one sample, and no other claim is about soft links."""
-    for soft in (
-        [[1, -1.0, [0, 1]]],
-        [[1, 1.0, [0]]],
-        [[1, 1.0, [0, 0]]],
-        [[2, 1.0, [0, 1]]],
-        [[1, 1.0, [0, 9]]],
-    ):
+    free = next(t for t, part in enumerate(found.document["parts"]) if not part["kept"])
+    labels = found.arrays["incumbent/labels"].astype(int)
+    plain = found.document["objective"] - PROBLEM.objective.penalty(labels)
+    alone = {"parts": [found.document["parts"][free]], "nodes": [[0]], "bound": -100.0}
+    arrays = {name.replace(f"parts/{free}/", "parts/0/"): a for name, a in found.arrays.items()}
+
+    def with_links(soft: list[Any], objective: float) -> Verdict:
         stated = {**found.document["statement"], "soft": soft}
         digests = {**found.document["digests"], "statement": digest(stated)}
-        assert not judged(found, statement=stated, digests=digests, bound=-100.0).verified
+        changes = {**alone, "statement": stated, "digests": digests, "objective": objective}
+        return check({**found.document, **changes}, arrays, DATA)
+
+    i, j = (int(np.flatnonzero(labels == k)[0]) for k in (0, 1))
+    assert with_links([[1, 1.0, [i, j]]], plain + 1.0).verified
+    assert not with_links([[1, -1.0, [i, j]]], plain - 1.0).verified
+    for soft in ([[1, 1.0, [0]]], [[1, 1.0, [0, 0]]], [[2, 1.0, [i, j]]], [[1, 1.0, [i, 9]]]):
+        assert not any(with_links(soft, plain + more).verified for more in (0.0, 1.0)), soft
     assert "soft links" in judged(found, claim="bound").sentence
