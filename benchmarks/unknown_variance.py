@@ -1,11 +1,14 @@
 """An unknown variance: how many solves and seconds the proof takes, and what EM finds.
 
     python benchmarks/unknown_variance.py [--starts 50] [--gap 1e-6] [--time-limit 120] [NAME ...]
+    python benchmarks/unknown_variance.py --path [--pam50 FILE] [--time-limit 60] [NAME ...]
 
 The peer is scikit-learn's EM with one spherical covariance for all components (mclust's EII), the best of many starts
 by its own likelihood; and the best of its k-means runs. Both are compared by the classification likelihood of their
 clusterings: the objective at the best means, weights and variance. ``worse by`` says in nats how far they are from the
 optimum.
+
+With ``--path`` numbers of components are compared instead, 1 to 8 (PAM50, from its published file, all genes: 2 to 7).
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from sklearn.mixture import GaussianMixture
 
 import certmix
 from certmix.datasets import load
+from certmix.datasets.pam50 import load_pam50
 
 
 class TiedSpherical(GaussianMixture):
@@ -50,6 +54,30 @@ def cases() -> Iterator[tuple[str, np.ndarray, int]]:
     yield "mixture n=200 d=10 K=3", centres[rng.integers(3, size=200)] + rng.normal(size=(200, 10)), 3
 
 
+def sets(pam50: str | None) -> Iterator[tuple[str, np.ndarray, str]]:
+    for name in ("iris", "wine", "brca"):
+        raw = load(name).frame().to_numpy()
+        yield name, raw, "1:8"
+        yield f"{name} (standardised)", (raw - raw.mean(axis=0)) / raw.std(axis=0), "1:8"
+    if pam50 is not None:
+        yield "pam50 (standardised)", load_pam50(pam50, None).data, "2:7"
+
+
+def compare(names: list[str], pam50: str | None, time_limit: float) -> None:
+    print(f"{'data':<24}{'K':>5}{'best':>6}  {'proved':<10}{'possible':<20}{'seconds':>9}{'CPU':>9}")
+    for name, data, counts in sets(pam50):
+        if names and not any(word in name for word in names):
+            continue
+        before = time.process_time()
+        found = certmix.path(data, counts, variance="unknown", time_limit=time_limit)
+        possible = ", ".join(map(str, found.possible))
+        print(
+            f"{name:<24}{counts:>5}{found.best!s:>6}  {found.level if found.proved else 'no':<10}{possible:<20}"
+            f"{found.seconds:>9.1f}{time.process_time() - before:>9.1f}",
+            flush=True,
+        )
+
+
 def best_of_em(problem: certmix.Problem, starts: int) -> tuple[float, float]:
     """The objectives of the clusterings that EM and k-means find."""
     data, k = problem.data, problem.n_components
@@ -68,7 +96,12 @@ def main() -> None:
     parser.add_argument("--starts", type=int, default=50)
     parser.add_argument("--gap", type=float, default=1e-6)
     parser.add_argument("--time-limit", type=float, default=120.0)
+    parser.add_argument("--path", action="store_true")
+    parser.add_argument("--pam50", metavar="FILE")
     given = parser.parse_args()
+    if given.path:
+        compare(given.names, given.pam50, given.time_limit)
+        return
     head = f"{'problem':<30}{'objective':>13}{'gap':>9}{'variance':>10}{'solves':>8}{'seconds':>9}"
     print(head + f"{'EM worse by':>13}{'k-means':>9}")
     for name, data, k in cases():

@@ -235,7 +235,8 @@ class _Turns:
             if self.interrupted or not self._proving:
                 return
             spent = math.fsum(other.proving for other in self.known)
-            budget = max(proving.LEAST_BUDGET, self.options.verify_budget * (self.seconds - spent) - spent)
+            least = proving.LEAST_BUDGET * len(self.known)
+            budget = max(least, self.options.verify_budget * (self.seconds - spent) - spent)
             share = self.left if one is lacking[-1] else self.left / (len(lacking) - i)
             verify = self.options.verify and True
             with held():
