@@ -105,8 +105,11 @@ def _sizes_bind(problem: Problem) -> bool:
         return False
     if found is None:
         return False
-    sizes = np.sort(np.bincount(instance.expand(found.labels), minlength=problem.n_components))
-    low, high = np.sort(problem.size_lower), np.sort(problem.size_upper)
+    sizes = np.bincount(instance.expand(found.labels), minlength=problem.n_components)
+    K = problem.n_clusters  # noise is not one of those that may change places
+    sizes, low, high = (
+        np.append(np.sort(x[:K]), x[K:]) for x in (sizes, problem.size_lower, problem.size_upper)
+    )
     small = (low > 1) & (sizes < NEAR_SMALLEST * low)
     large = (high < problem.n_samples) & (sizes > NEAR_LARGEST * high)
     return bool(np.any(small | large))

@@ -18,7 +18,7 @@ from certmix.fitting import (
     seed_of,
     with_left_out,
 )
-from certmix.mixture import log_joint, probabilities
+from certmix.mixture import log_joint, most_probable, probabilities
 from certmix.problem import Problem
 from certmix.problem.measurements import refuse_kinds
 from certmix.result import Result
@@ -75,6 +75,11 @@ class CertifiedGaussianMixture(CertifiedClustering):
         Means, labels or an earlier result to start from; the answer is no worse.
     min_size, max_size : int, optional
         How many samples every component has at least, at most.
+    noise : density or "auto", optional
+        One more component without a mean, for samples that are in no cluster: their label is -1. ``"auto"`` is uniform
+        over the box around the samples. The variance must be known.
+    noise_max, noise_min : int, optional
+        How many samples are noise at most, at least.
     memory_limit : int or str, optional
         Bytes, or a text like ``4G``; as for :func:`certmix.solve`.
     engine_options : dict, optional
@@ -92,9 +97,11 @@ class CertifiedGaussianMixture(CertifiedClustering):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Component of every sample, under all side constraints.
+        Component of every sample, under all side constraints; -1 for noise.
     means_ : ndarray of shape (n_components, n_features)
     weights_ : ndarray of shape (n_components,)
+    noise_weight_ : float
+        The weight of the noise; only with ``noise``.
     precisions_ : ndarray of shape (1, n_features, n_features), or (n_components, …) for one per component; beyond 1,000
         features only the diagonals of diagonal matrices, (1, n_features) or (n_components, n_features)
         The known precision, as it was used; of an unknown variance, with the one that was found.
@@ -157,6 +164,9 @@ class CertifiedGaussianMixture(CertifiedClustering):
         init: Any = None,
         min_size: int | None = None,
         max_size: int | None = None,
+        noise: Any = None,
+        noise_max: int | None = None,
+        noise_min: int | None = None,
         engine_options: dict[str, Any] | None = None,
         verify: Any = "auto",
         certificate: bool | None = None,
@@ -185,6 +195,9 @@ class CertifiedGaussianMixture(CertifiedClustering):
         self.init = init
         self.min_size = min_size
         self.max_size = max_size
+        self.noise = noise
+        self.noise_max = noise_max
+        self.noise_min = noise_min
         self.engine_options = engine_options
         self.verify = verify
         self.certificate = certificate
@@ -238,6 +251,7 @@ class CertifiedGaussianMixture(CertifiedClustering):
                 constraints=constraints,
                 names=names,
                 sample_weight=weight,
+                noise=self.noise,
             )
 
         if isinstance(self.n_components, str) and self.n_components == "auto":
@@ -284,12 +298,14 @@ class CertifiedGaussianMixture(CertifiedClustering):
     def _keep(self, problem: Problem, result: Result) -> None:
         require_clustering(result)
         self.result_ = result
-        self.n_components_ = problem.n_components
+        self.n_components_ = problem.n_clusters
         criterion = icl(problem)
         self.icl_interval_ = criterion.below(result.lower_bound), criterion.above(result.objective)
         self.labels_ = np.array(result.labels)
         self.means_ = np.array(result.means)
-        self.weights_ = np.array(result.weights)
+        self.weights_ = np.array(result.weights)[: problem.n_clusters]
+        if result.weights is not None and result.noise is not None:
+            self.noise_weight_ = float(result.weights[-1])
         self.precisions_ = np.array(result.precision)
         self.covariances_ = (
             1.0 / self.precisions_ if self.precisions_.ndim == 2 else np.linalg.inv(self.precisions_)
@@ -304,8 +320,7 @@ class CertifiedGaussianMixture(CertifiedClustering):
     def _label_left_out(self, data: np.ndarray, kept: np.ndarray | None) -> None:
         """Samples of weight zero have the label of their most probable component."""
         if kept is not None:
-            joint = log_joint(data, self.means_, self.weights_, self.precisions_)
-            self.labels_ = with_left_out(self.labels_, kept, joint.argmax(axis=1))
+            self.labels_ = with_left_out(self.labels_, kept, self._most_probable(data))
 
     def fit_predict(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None
@@ -320,10 +335,11 @@ class CertifiedGaussianMixture(CertifiedClustering):
         The side constraints given to ``fit`` are about the samples it saw and are ignored here. So
         ``predict`` on those samples may differ from ``labels_``, which satisfies the constraints.
         """
-        return np.asarray(self._log_joint(X).argmax(axis=1))
+        check_is_fitted(self, "means_")
+        return self._most_probable(validate_data(self, X, dtype=np.float64, reset=False))
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Posterior probability of every component for every sample; ignores side constraints too."""
+        """Posterior probability of every component, noise last, for every sample; ignores side constraints too."""
         return probabilities(self._log_joint(X))
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -348,6 +364,8 @@ class CertifiedGaussianMixture(CertifiedClustering):
     def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Random samples of the fitted mixture, and their components in ascending order; seeded by ``random_state``."""
         check_is_fitted(self, "means_")
+        if self.result_.noise is not None:
+            raise InputError("samples cannot be drawn from noise: it has a density, but no place")
         if not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
             raise InputError(f"n_samples must be a whole number >= 1, not {n_samples!r}")
         rng = np.random.default_rng(seed_of(self.random_state))
@@ -361,7 +379,13 @@ class CertifiedGaussianMixture(CertifiedClustering):
         return np.concatenate(rows), np.repeat(np.arange(len(sizes)), sizes)
 
     def _log_joint(self, X: Any) -> np.ndarray:
-        """``log pi_k + log N(x; mu_k, P_k^-1)`` for every sample and component."""
+        """``log pi_k + log N(x; mu_k, P_k^-1)`` for every sample and component; the last is the noise."""
         check_is_fitted(self, "means_")
-        data = validate_data(self, X, dtype=np.float64, reset=False)
-        return log_joint(data, self.means_, self.weights_, self.precisions_)
+        return self._joint(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def _joint(self, data: np.ndarray) -> np.ndarray:
+        weights = np.append(self.weights_, getattr(self, "noise_weight_", []))
+        return log_joint(data, self.means_, weights, self.precisions_, self.result_.noise)
+
+    def _most_probable(self, data: np.ndarray) -> np.ndarray:
+        return most_probable(self._joint(data), len(self.means_))

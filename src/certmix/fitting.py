@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight
 from certmix.errors import CertmixError, InfeasibleError, InputError
 from certmix.options import Options, checked_engine_options, options_of
 from certmix.problem import MaximumSize, MinimumSize
+from certmix.problem.noise import NAME as NOISE
 from certmix.problem.rules import listed
 from certmix.result import Result
 from certmix.status import Status, Termination
@@ -26,6 +27,8 @@ class CertifiedClustering(ClusterMixin, BaseEstimator):
 
     min_size: Any
     max_size: Any
+    noise_min: Any
+    noise_max: Any
     init: Any
     n_init: Any
     random_state: Any
@@ -47,6 +50,8 @@ class CertifiedClustering(ClusterMixin, BaseEstimator):
         rules = listed(constraints)
         rules += [] if self.min_size is None else [MinimumSize(self.min_size, source="min_size")]
         rules += [] if self.max_size is None else [MaximumSize(self.max_size, source="max_size")]
+        rules += [] if self.noise_min is None else [MinimumSize(self.noise_min, NOISE, source="noise_min")]
+        rules += [] if self.noise_max is None else [MaximumSize(self.noise_max, NOISE, source="noise_max")]
         return rules
 
     def _named(self, data: np.ndarray, names: list[Any] | None) -> Any:

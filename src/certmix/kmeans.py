@@ -28,6 +28,10 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
     n_clusters : int, default=8
     min_size, max_size : int, optional
         How many samples every cluster has at least, at most.
+    noise_max, noise_min : int, optional
+        Trimmed k-means: at most, at least so many samples are noise, which costs nothing. Their label is -1, and the
+        inertia is that of the others. As no noise is ever cheaper, there are ``noise_max`` samples of it, unless side
+        constraints or samples at the centres themselves leave fewer.
     engine : str, default="auto"
         See ``certmix engines``. ``auto`` chooses one that proves its result wherever there is one that can take the
         problem; with a local engine (``hard-em``, ``kmeans``, …) ``inertia_lower_bound_`` is minus infinity.
@@ -60,7 +64,7 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of every sample, under all side constraints.
+        Cluster of every sample, under all side constraints; -1 for noise.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
     inertia_ : float
         Sum of squared distances of the samples to the centres of their clusters.
@@ -91,6 +95,8 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
         *,
         min_size: int | None = None,
         max_size: int | None = None,
+        noise_max: int | None = None,
+        noise_min: int | None = None,
         engine: str = "auto",
         gap: float = 1e-6,
         absolute_gap: float = 0.0,
@@ -109,6 +115,8 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
         self.n_clusters = n_clusters
         self.min_size = min_size
         self.max_size = max_size
+        self.noise_max = noise_max
+        self.noise_min = noise_min
         self.engine = engine
         self.gap = gap
         self.absolute_gap = absolute_gap
@@ -163,6 +171,7 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
                     constraints=self._rules(constraints),
                     names=names,
                     sample_weight=weight,
+                    noise=None if self.noise_max is None and self.noise_min is None else "trimmed",
                 )
         except InputError as error:
             raise InputError(str(error).replace("n_components", "n_clusters")) from None
@@ -198,7 +207,7 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
 
     # -- new samples -----------------------------------------------------------------------------------------
     def predict(self, X: Any) -> np.ndarray:
-        """The cluster with the nearest centre for every sample.
+        """The cluster with the nearest centre for every sample; none is noise.
 
         The side constraints given to ``fit`` are about the samples it saw and are ignored here. So
         ``predict`` on those samples may differ from ``labels_``, which satisfies the constraints.

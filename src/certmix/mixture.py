@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from certmix.problem.noise import LABEL, Noise
 from certmix.problem.symmetric_matrices import Matrices
 
 
-def log_joint(data: np.ndarray, means: np.ndarray, weights: np.ndarray, precision: np.ndarray) -> np.ndarray:
-    """``log pi_k + log N(x; mu_k, P_k^-1)`` for every sample and component.
+def log_joint(
+    data: np.ndarray,
+    means: np.ndarray,
+    weights: np.ndarray,
+    precision: np.ndarray,
+    noise: Noise | None = None,
+) -> np.ndarray:
+    """``log pi_k + log N(x; mu_k, P_k^-1)`` for every sample and component; noise that has a density is the last.
 
     The precision has shape (1 or K, d, d), or (1 or K, d) for the diagonals of diagonal matrices.
     """
@@ -23,7 +30,15 @@ def log_joint(data: np.ndarray, means: np.ndarray, weights: np.ndarray, precisio
         square = np.einsum("ij,ij->i", matrices.times(own, residual), residual)
         constant = 0.5 * matrices.log_determinant(own) - 0.5 * d * np.log(2 * np.pi)
         joint[:, k] = log_weights[k] - 0.5 * square + constant
-    return joint
+    if noise is None or noise.log_density is None:
+        return joint
+    return np.column_stack([joint, np.full(len(data), log_weights[n_components] + noise.log_density)])
+
+
+def most_probable(joint: np.ndarray, n_clusters: int) -> np.ndarray:
+    """The label of the most probable component of every sample."""
+    best = joint.argmax(axis=1)
+    return np.where(best < n_clusters, best, LABEL)
 
 
 def probabilities(joint: np.ndarray) -> np.ndarray:

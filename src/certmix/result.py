@@ -13,11 +13,12 @@ import numpy as np
 from certmix.errors import InputError
 from certmix.hints import did_you_mean
 from certmix.ledger import Ledger, TracePoint
-from certmix.mixture import log_joint, probabilities
+from certmix.mixture import log_joint, most_probable, probabilities
 from certmix.presolve.groups import group_samples
 from certmix.problem import Point, Problem, interchangeable, satisfaction_table
 from certmix.problem.copies import CopiedSamples
 from certmix.problem.measurements import measurements
+from certmix.problem.noise import LABEL, Noise
 from certmix.problem.quantity import NATS, Quantity
 from certmix.problem.satisfaction import Satisfaction
 from certmix.problem.scale import optimal_variances
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 
 _ARRAYS = ("labels", "means", "weights", "posterior", "runner_up", "fixed", "envelope", "sample_weight")
+FOR_SURE = 1e3  # nats
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +54,9 @@ class Result:
         Value of the clustering, and a proved lower bound on the value of every clustering. Infinite (positive or
         negative) where there is none.
     labels : ndarray of shape (n,), or None
-        Component of every sample.
+        Component of every sample; -1 for noise.
     means, weights : ndarrays of shape (K, d) and (K,), or None
+        With noise there is one weight more, the last.
     posterior : ndarray of shape (n,), or None
         Probability of the assigned component given the sample, at the found means and weights; 1 where ``fixed``.
         Of k-means: with equal weights, at the variance that fits the clustering.
@@ -95,6 +98,9 @@ class Result:
         The command that repeats the run, where there was one; files without their folders.
     quantity : Quantity
         What the objective is called and counted in, and how it is shown: nats, or the sum of squares of k-means.
+    noise : Noise, or None
+        How dense the noise is, where there is a component of noise: the last of ``component_names``, ``weights`` and
+        ``sizes``, at the position that ``runner_up`` has for it. It has no mean.
     sample_weight : ndarray of shape (n,), or None
         How many samples each stands for, where they have weights. Its certificate is about the copies.
     resumes : int
@@ -142,6 +148,7 @@ class Result:
     problem: Problem | None = None
     quantity: Quantity = NATS
     sample_weight: np.ndarray | None = None
+    noise: Noise | None = None
 
     def __post_init__(self) -> None:
         for name in _ARRAYS:
@@ -186,14 +193,25 @@ class Result:
 
     @property
     def n_components(self) -> int:
+        """The number of components, noise included."""
         return len(self.component_names)
+
+    @property
+    def n_clusters(self) -> int:
+        """The number of components that have a mean: all but the noise."""
+        return self.n_components - (self.noise is not None)
+
+    @property
+    def positions(self) -> np.ndarray | None:
+        """The component of every sample by its position: that of noise is the last."""
+        return None if self.labels is None else np.asarray(self.labels % self.n_components)
 
     @property
     def sizes(self) -> np.ndarray | None:
         """How many samples each component holds, by their weights."""
-        if self.labels is None:
+        if self.positions is None:
             return None
-        return np.bincount(self.labels, self.sample_weight, self.n_components).astype(np.int64)
+        return np.bincount(self.positions, self.sample_weight, self.n_components).astype(np.int64)
 
     @property
     def n_copies(self) -> int:
@@ -243,7 +261,7 @@ class Result:
         bound = min(verdict.bound, self.objective)
         slack = 1e-9 * max(1.0, abs(self.lower_bound))
         enough = self.tolerances.closed(self.objective, bound) or bound >= self.lower_bound - slack
-        own = np.asarray(copied(self.labels, self.sample_weight))
+        own = np.asarray(copied(self.positions, self.sample_weight))
         same = np.array_equal(self.certificate.arrays["incumbent/labels"], own)
         status = decide(self.objective, bound, self.tolerances)
         # Where the verified bound settles what the search had left open, so much the better.
@@ -260,10 +278,10 @@ class Result:
             Samples in original coordinates: what the command line did to the data is done to them. The columns of a
             DataFrame are found by name.
         """
-        return np.asarray(self._log_joint(rows).argmax(axis=1))
+        return most_probable(self._log_joint(rows), self.n_clusters)
 
     def predict_proba(self, rows: Any) -> np.ndarray:
-        """Posterior probability of every component for new samples, (m, K); see :meth:`predict`."""
+        """Posterior probability of every component for new samples, (m, K), noise last; see :meth:`predict`."""
         return probabilities(self._log_joint(rows))
 
     def _log_joint(self, rows: Any) -> np.ndarray:
@@ -285,7 +303,7 @@ class Result:
             raise InputError(f"the samples have {data.shape[1]} features where {len(columns)} are expected")
         if self.transform is not None:
             data = self.transform.apply(data)
-        return log_joint(data, self.means, self.weights, self.precision)
+        return log_joint(data, self.means, self.weights, self.precision, self.noise)
 
     def summary(self) -> str:
         """A table in the manner of statsmodels."""
@@ -354,7 +372,8 @@ def build_result(
         fixed = fixed_samples(problem)
         known = problem if point.variance is None else problem.at_scale(1.0 / point.variance)
         if problem.squares and point.value > 0.0:  # at the variance that fits
-            known = problem.at_scale(0.5 * problem.n_samples * problem.n_features / point.value)
+            inside = int(np.count_nonzero(point.labels < problem.n_clusters))
+            known = problem.at_scale(0.5 * inside * problem.n_features / point.value)
         posterior, runner_up, alone = _posterior(known, point.labels, point.means, point.weights)
         posterior[fixed], runner_up[fixed] = 1.0, -1
     lower = ledger.bound
@@ -403,9 +422,24 @@ def build_result(
     )
 
 
+def with_noise_apart(result: Result, problem: Problem) -> Result:
+    """The label of noise is -1, and it has no mean and no precision: a run knows it as the last component."""
+    if problem.noise is None or result.noise is not None:
+        return result
+    K, precision = problem.n_clusters, result.precision
+    own = None if precision is None else precision[:K]
+    return replace(
+        result,
+        noise=problem.noise,
+        labels=None if result.labels is None else np.where(result.labels == K, LABEL, result.labels),
+        means=None if result.means is None else result.means[:K],
+        precision=own[:1] if own is not None and (own == own[0]).all() else own,
+    )
+
+
 def condensed(result: Result, problem: Problem) -> Result:
-    """One entry for every sample, where samples with weights are copies."""
-    samples = problem.samples
+    """One entry for every sample, where samples with weights are copies; noise as people see it."""
+    samples, result = problem.samples, with_noise_apart(result, problem)
     if not isinstance(samples, CopiedSamples) or result.sample_weight is not None:
         return result
 
@@ -459,6 +493,11 @@ def _posterior(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Posterior probability of the assigned component, the best other one, and the best one of all."""
     costs = problem.objective.component_costs(means, weights)
+    if (
+        problem.squares and problem.noise is not None
+    ):  # noise has no density: a sample is in it for sure, or not at all
+        trimmed = labels == problem.n_clusters
+        costs[:, -1] = np.where(trimmed, costs[:, :-1].min(axis=1) - FOR_SURE, np.inf)
     best = costs.min(axis=1, keepdims=True)
     odds = np.exp(best - costs)
     rows = np.arange(len(labels))
@@ -468,4 +507,5 @@ def _posterior(
     alone = np.where(costs[rows, labels] <= costs.min(axis=1), labels, costs.argmin(axis=1))
     others = costs.copy()
     others[rows, labels] = np.inf
-    return probability, others.argmin(axis=1), alone
+    runner_up = np.where(np.isfinite(others.min(axis=1)), others.argmin(axis=1), -1)
+    return probability, runner_up, alone

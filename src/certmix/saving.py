@@ -20,6 +20,7 @@ from certmix.io.pairs import json_of, read_arrays, read_document, stem_of, write
 from certmix.io.strict_json import finite
 from certmix.io.transform import Transform
 from certmix.ledger import TracePoint
+from certmix.problem.noise import LABEL, Noise
 from certmix.problem.quantity import NATS, SSE, Quantity, sum_of_squares
 from certmix.problem.satisfaction import Satisfaction
 from certmix.status import Status, Termination, Tolerances, decide
@@ -99,6 +100,7 @@ def as_dict(result: Result) -> dict[str, Any]:
         "runner_up": _plain(result.runner_up),
         "fixed": _plain(result.fixed),
         "sample_weight": _plain(result.sample_weight),
+        "noise": None if result.noise is None else asdict(result.noise),
         "names": list(result.names),
         "component_names": list(result.component_names),
         "feature_names": list(result.feature_names),
@@ -172,7 +174,9 @@ def read(path: str | Path) -> dict[str, Any]:
         what = f"the entry {error} is missing" if isinstance(error, KeyError) else str(error)
         raise InputError(f"{source} is damaged: {what}") from None
     if source.name == RESULT:
-        fields["certificate"] = _certificate(source, copied(fields["labels"], fields["sample_weight"]))
+        positions = fields["labels"]
+        positions = None if positions is None else positions % len(fields["component_names"])
+        fields["certificate"] = _certificate(source, copied(positions, fields["sample_weight"]))
     return fields
 
 
@@ -217,8 +221,10 @@ def _fields(document: Mapping[str, Any]) -> dict[str, Any]:
     feature_names = _strings(document["feature_names"], "feature_names")
     n, K, d = len(names), len(component_names), len(feature_names)
     labels = _array(document["labels"], "labels", (n,), np.int64)
-    if labels is not None and n and not (labels.min() >= 0 and labels.max() < K):
-        raise InputError(f"a label does not lie in 0 .. {K - 1}")
+    noise = _noise(document.get("noise"))
+    clusters, least = (K, 0) if noise is None else (K - 1, LABEL)
+    if labels is not None and n and not (labels.min() >= least and labels.max() < clusters):
+        raise InputError(f"a label does not lie in {least} .. {clusters - 1}")
     runner_up = _array(document["runner_up"], "runner_up", (n,), np.int64)
     if runner_up is not None and n and not (runner_up.min() >= -1 and runner_up.max() < K):
         raise InputError(f"a runner-up does not lie in -1 .. {K - 1}")
@@ -246,7 +252,7 @@ def _fields(document: Mapping[str, Any]) -> dict[str, Any]:
         "objective": objective,
         "lower_bound": lower_bound,
         "labels": labels,
-        "means": _array(document["means"], "means", (K, d), np.float64),
+        "means": _array(document["means"], "means", (clusters, d), np.float64),
         "weights": _array(document["weights"], "weights", (K,), np.float64),
         "posterior": _array(document["posterior"], "posterior", (n,), np.float64),
         "runner_up": runner_up,
@@ -287,12 +293,20 @@ def _fields(document: Mapping[str, Any]) -> dict[str, Any]:
         "fixed": _truths(document.get("fixed"), n),
         "sample_weight": _weight(document.get("sample_weight"), n),
         "data": _array(document.get("data"), "data", (n, d), np.float64),
-        "precision": _precision(document.get("precision"), K, d),
+        "noise": noise,
+        "precision": _precision(document.get("precision"), clusters, d),
         "transform": _transform(document.get("preprocessing")),
         "model": _texts(document.get("model", {}), "model"),
         "versions": _texts(document.get("versions", {}), "versions"),
         "command": str(document.get("command", "")),
     }
+
+
+def _noise(value: Any) -> Noise | None:
+    if value is None:
+        return None
+    density = value["log_density"]
+    return Noise(None if density is None else _number(density, math.inf))
 
 
 def _quantity(value: Any) -> Quantity:

@@ -25,6 +25,7 @@ from certmix.options import Options, changed, described
 from certmix.presolve.feasibility import check_feasible
 from certmix.problem import Problem, is_feasible, satisfaction_table
 from certmix.problem.hardening import hardened
+from certmix.problem.noise import LABEL
 from certmix.proving import for_search, proved
 from certmix.result import Result, build_result, condensed
 from certmix.resuming import Unfinished, identity
@@ -259,6 +260,12 @@ def _offer_start(problem: Problem, ledger: Ledger, start: np.ndarray) -> None:
 
 
 def _start_labels(problem: Problem, start: Any) -> np.ndarray:
+    """The labels of a start, that of noise as a run has it."""
+    labels = _given_labels(problem, start)
+    return labels if problem.noise is None else np.where(labels == LABEL, problem.n_clusters, labels)
+
+
+def _given_labels(problem: Problem, start: Any) -> np.ndarray:
     """The labels of a start: an array, a result (its samples are matched by name), or a file."""
     if isinstance(start, (str, os.PathLike)):
         from certmix.io.start import read_start

@@ -59,7 +59,7 @@ def _header(result: Result) -> str:
         ("Method:", result.engine),
         ("Samples:", _sample_count(result)),
         ("Features:", str(len(result.feature_names))),
-        ("Clusters:" if result.quantity.squares else "Components:", str(result.n_components)),
+        ("Clusters:" if result.quantity.squares else "Components:", _component_count(result)),
         ("Status:", str(result.status)),
         ("Termination:", str(result.termination)),
         ("Constraints:", _constraint_count(result)),
@@ -92,6 +92,10 @@ def _sample_count(result: Result) -> str:
     return f"{len(result.names)}{weight}"
 
 
+def _component_count(result: Result) -> str:
+    return f"{result.n_clusters}{'' if result.noise is None else ' and noise'}"
+
+
 def _constraint_count(result: Result) -> str:
     if result.labels is None:
         return "cannot be met" if result.status is Status.INFEASIBLE else "-"
@@ -111,10 +115,12 @@ def _components(result: Result) -> list[str]:
     squares = result.quantity.squares  # k-means has no weights
     own = ["cluster", "size"] if squares else ["component", "size", "weight"]
     header = [*own, *(f"mean {name}" if name in own else name for name in result.feature_names[:shown])]
+    means = [[f"{x:.4g}" for x in mean[:shown]] for mean in result.means]
+    means += [["-"] * shown] * (result.n_components - len(means))
     rows = [
-        [name, str(size), *([] if squares else [f"{weight:.4f}"]), *(f"{x:.4g}" for x in mean[:shown])]
+        [name, str(size), *([] if squares else [f"{weight:.4f}"]), *mean]
         for name, size, weight, mean in zip(
-            result.component_names, result.sizes, result.weights, result.means, strict=True
+            result.component_names, result.sizes, result.weights, means, strict=True
         )
     ]
     lines = table(header, rows)

@@ -16,7 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from certmix import datasets
-from certmix.certificate.comparing import PARTS, different, told, where
+from certmix.certificate.comparing import PARTS, different, has_noise, told, where
 from certmix.certificate.statement import state
 from certmix.errors import InputError
 from certmix.io.certificates import Certificate
@@ -175,22 +175,26 @@ def _own(
     count, names = stated.get("n_components"), stated.get("component_names")
     if type(count) is not int or not isinstance(names, list):
         raise _Unfit("its components cannot be read")
+    arguments: dict[str, Any] = {"variance": 1.0, "allow_empty": stated.get("allow_empty") is True}
+    if has_noise(stated):  # which may be empty always; of the others their sizes say whether they may
+        count, names, arguments["noise"] = count - 1, names[:-1], 1.0
+        sizes, n = stated.get("sizes"), stated.get("n_samples")
+        nonempty = isinstance(sizes, list) and all([k, 1, n] in sizes for k in range(count))
+        arguments["allow_empty"] = not nonempty
     try:
         problem = Problem(
             samples,
             count,
-            variance=1.0,
             constraints=constraints,
-            allow_empty=stated.get("allow_empty") is True,
+            **arguments,
         )
     except InputError:  # constraints that name components can only mean those of the certificate
         try:
             problem = Problem(
                 samples,
                 count,
-                variance=1.0,
                 constraints=constraints,
-                allow_empty=stated.get("allow_empty") is True,
+                **arguments,
                 component_names=names,
             )
         except (InputError, TypeError) as error:
@@ -208,7 +212,8 @@ def _in_nats(stated: Mapping[str, Any]) -> Callable[[float], float]:
 
 
 def _resolved(constraints: Any, problem: Problem, stated: Mapping[str, Any]) -> Rules:
-    return resolve_rules(constraints, problem.samples, problem.component, _in_nats(stated))
+    clusters = None if problem.noise is None else problem.n_clusters
+    return resolve_rules(constraints, problem.samples, problem.component, _in_nats(stated), clusters)
 
 
 def _data(data: Any) -> tuple[Any, Mapping[str, Any], Problem | None]:

@@ -29,6 +29,7 @@ CHAINED = ("tests/verify/test_check_chord.py",)
 COMPARING = ("tests/certificate/test_comparing.py",)
 MARGINS = ("tests/verify/test_margins.py",)
 SOFT = ("tests/verify/test_softlinks.py",)
+NOISE = ("tests/problem/test_noise.py",)
 
 
 def planted(
@@ -323,7 +324,7 @@ CHECKER = (
     planted("k-means: any objective is a sum of squares", "Any objective is said to be no less than nothing.",
             "squares.py", "if root.statement.squares is None:", "if False:", SQUARES, True),
     planted("k-means: correlated samples", "Features with variances of their own are called k-means.", "statement.py",
-            " and (self.precision == p).all() and p > 0", " and p > 0", SQUARES),
+            " and (own == p).all() and p > 0", " and p > 0", SQUARES),
     planted("k-means: compared with a mixture", "Equal weights are equal, whether they cost something or not.",
             "criteria.py", 'alike["fixed_weights"] = "none"', "pass", SQUARES),
     planted("soft links: any part for any leaf", "A part bounds leaves that break its links.", "softlinks.py",
@@ -340,4 +341,9 @@ CHECKER = (
             "cost >= 0.0 and len(set(", "len(set(", SOFT),
     planted("soft links: as if they had to hold", "Links that are broken have to hold in every part.", "softlinks.py",
             "for i in sorted(kept):", "for i in range(len(s.soft)):", SOFT),
+    planted("noise: any determinant", "Beside noise no logarithm of a determinant is looked at.", "statement.py",
+            "free = noise if s.squares is None else", "free = ~noise if s.squares is None else", NOISE),
+    planted("noise: with a prior", "Noise may have a prior on its mean, or an unknown variance.", "statement.py",
+            "if noise.any() and (noise.all() or s.unknown or s.prior_precision[noise].any()):",
+            "if noise.all():", NOISE),
 )  # fmt: skip

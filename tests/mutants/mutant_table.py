@@ -40,6 +40,7 @@ WEIGHTED = ("weighted",)
 SOFT = ("soft links",)
 SOFT_RUN = ("tests/softlinks/test_run.py",)
 SOFT_SMALL = ("tests/softlinks/test_run_small.py",)
+NOISE, NOISY = ("tests/problem/test_noise.py",), ("noise",)
 
 
 @dataclass(frozen=True)
@@ -796,7 +797,7 @@ MUTANTS = (
         "checker: precision of constant features not looked at",
         "A negative precision passes where the feature has no coordinate.",
         "verify/coordinates.py",
-        "free = free and bool((precision > 0).all() if precision.ndim == 1 else proved_semidefinite(precision))",
+        "free = free and bool(positive or not precision.any())",
         "free = bool(free)",
         ROTATION,
     ),
@@ -1412,5 +1413,47 @@ MUTANTS = (
         "constraints, self.samples, self.component, self.quantity.objective",
         "constraints, self.samples, self.component",
         SOFT_SMALL,
+    ),
+    # -- noise -------------------------------------------------------------------------------------------------
+    Mutant(
+        "noise: constants of clusters only",
+        "A sample in the noise costs the constant, too, that is left out everywhere else.",
+        "problem/noise.py",
+        "return -self.log_density - 0.5 * n_features * math.log(2.0 * math.pi)",
+        "return -self.log_density",
+        NOISE,
+    ),
+    Mutant(
+        "noise: no determinant",
+        "The determinant of the clusters is left out, as if every sample had it.",
+        "problem/noise.py",
+        "if covariance.shared and noise.log_density is not None:",
+        "if False:",
+        NOISE,
+        fast=True,
+    ),
+    Mutant(
+        "noise: limits of all",
+        "A limit on the sizes of all components is one on the noise, too.",
+        "problem/rules.py",
+        "every = [k] if n_clusters is None or k != ALL else range(n_clusters)",
+        "every = [k]",
+        NOISE,
+    ),
+    Mutant(
+        "noise: never empty",
+        "In a statement the noise has a sample at least.",
+        "certificate/statement.py",
+        '"allow_empty": p.allow_empty or p.noise is not None',
+        '"allow_empty": p.allow_empty',
+        NOISY,
+    ),
+    Mutant(
+        "noise: with distances",
+        "Samples in the noise have distances to its mean.",
+        "presolve/whitening.py",
+        "return np.zeros(precision.entries.shape[1]), np.zeros(precision.entries.shape[1])",
+        "return np.ones(precision.entries.shape[1]), np.zeros(precision.entries.shape[1])",
+        NOISY,
     ),
 )

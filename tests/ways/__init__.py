@@ -35,6 +35,7 @@ from ways.models import (
     few_clusterings,
     few_with_own_variances,
     kmeans,
+    noisy,
     unknown_diagonal,
     unknown_variance,
     weighted,
@@ -86,6 +87,7 @@ WAYS = (
         soft_links,
         lambda problem, truth: problem.n_samples > 2 and few_clusterings(problem, truth),
     ),
+    Way("noise", 0.2, noisy, lambda problem, _: problem.n_samples <= 9),
 )
 NAMES = tuple(way.name for way in WAYS)
 BY_CLOCK = frozenset({"stopped"})

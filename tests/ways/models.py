@@ -1,4 +1,4 @@
-"""The same data as another model: an unknown variance, k-means, samples with weights."""
+"""The same data as another model: an unknown variance, k-means, samples with weights, noise."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import numpy as np
 
 from certmix.errors import InfeasibleError, InputError
 from certmix.options import Options
-from certmix.problem import CannotLink, Implication, Label, MustLink, Problem
+from certmix.problem import CannotLink, Implication, Label, MaximumSize, MinimumSize, MustLink, Problem
 from certmix.problem.constraints import Counting
+from certmix.problem.noise import Noise
 from certmix.result import Result
 from certmix.solving import solve
 from certmix.status import Status, Termination
@@ -111,6 +112,57 @@ def _solved_and_checked(problem: Problem, _: Problem, name: str, *, options: Opt
         assert verdict.verified, f"its own certificate is rejected: {verdict.sentence}"
     if result.certificate is not None and result.labels is not None:
         result = replace(result, lower_bound=max(result.lower_bound, verdict.bound))
+    return result
+
+
+def noisy(draw: Draw) -> Claim:
+    """One more component of noise, or trimmed k-means, by any engine; half of the time its certificate is checked."""
+    rng, p = draw.rng, draw.problem
+    n, K = p.n_samples, p.n_components
+    least = int(rng.integers(0, 3)) if draw.chance(0.3) else 0
+    most = int(rng.integers(least, n + 1))
+    rules = [*p.given_constraints, *[MinimumSize(least, "noise")] * (least > 0), MaximumSize(most, "noise")]
+    rules += [Label(int(rng.integers(n)), "noise")] * draw.chance(0.1)
+    if draw.chance(0.3):
+        kind = {
+            "weights": "none",
+            "prior": None,
+            "weight_bounds": None,
+            "estimators": p.estimators - {"weights"},
+        }
+        problem = p.replace(noise=Noise(None), constraints=rules, **kind)
+    else:
+        spread = float(np.log(np.maximum(np.ptp(p.data, axis=0), 1e-9)).sum())
+        given: dict[str, Any] = {"noise": Noise(-spread + float(rng.normal(scale=3.0)))}
+        if p.fixed_weights is not None:
+            given |= {
+                "weights": rng.dirichlet(np.full(K + 1, 2.0)) * 0.9 + 0.1 / (K + 1),
+                "weight_bounds": None,
+            }
+            given |= {"estimators": p.estimators - {"weights"}}
+        if not draw.chance(0.5):
+            rules = [rule for rule in rules if not isinstance(rule, MaximumSize) or rule.component != "noise"]
+        problem = p.replace(constraints=rules, **given)
+    truth = find_truth(problem)
+    able = [n for n in (*CERTIFIED, "parts", "hard-em") if taken_by(n)(problem, truth)]
+    name, options = str(rng.choice([*able, "auto"])), draw.options(node_limit=draw.few_nodes(0.2))
+    more = {"part_size": int(rng.integers(1, 7))} if name == "parts" else {}
+    options = replace(options, target=None, certificate=True if draw.chance(0.5) else None, **more)
+    claim = by_engine(problem, name, options, partial(_checked_noise, problem))
+    seen = replace(options, absolute_gap=problem.quantity.objective(options.absolute_gap))
+    return replace(claim, way="noise", options=seen, about=(problem, truth))
+
+
+def _checked_noise(problem: Problem, *given: Any, **options: Any) -> Result:
+    """The result with the labels that the problem has, and the bound that the checker confirms where that is better."""
+    result = solve(problem, *given[1:], **options)
+    verdict = None
+    if result.certificate is not None:
+        verdict = check(result.certificate.document, result.certificate.arrays, problem.data)
+        assert verdict.verified, f"its own certificate is rejected: {verdict.sentence}"
+    if result.labels is not None:
+        better = result.lower_bound if verdict is None else max(result.lower_bound, verdict.bound)
+        result = replace(result, labels=result.positions, noise=None, lower_bound=better)
     return result
 
 

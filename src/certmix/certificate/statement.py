@@ -21,6 +21,9 @@ def state(problem: Problem, rules: Rules | None = None) -> dict[str, Any]:
     p, rules = problem, problem.rules if rules is None else rules
     boxed, prior = p.has_weight_box, p.prior
     K, d = p.n_components, p.n_features
+    # Noise may be empty where nothing else may.
+    named = p.noise is not None and not p.allow_empty
+    nonempty = [(k, 1, p.n_samples) for k in range(p.n_clusters if named else 0)]
     optional: dict[str, Any] = {}
     if p.covariance.variances is not None:
         each = ["each feature"] if p.covariance.per_feature else []  # the checker takes no such statement
@@ -44,7 +47,7 @@ def state(problem: Problem, rules: Rules | None = None) -> dict[str, Any]:
         "prior_mean": (prior.mean if prior.on_means else np.zeros((K, d))).tolist(),
         "prior_precision": prior.precision.entries.tolist() if prior.on_means else None,
         "estimators": sorted(p.estimators),
-        "allow_empty": p.allow_empty,
+        "allow_empty": p.allow_empty or p.noise is not None,
         "component_names": list(p.component_names),
         "together": _together(rules, p.n_samples),
         "apart": _sorted((min(r.i, r.j), max(r.i, r.j)) for r in rules.apart),
@@ -52,7 +55,7 @@ def state(problem: Problem, rules: Rules | None = None) -> dict[str, Any]:
             (r.sample, r.then, r.component) for r in rules.implications if r.component >= 0
         ),
         "labels": _sorted((r.sample, r.component) for r in rules.labels),
-        "sizes": _sorted((r.component, r.low, r.high) for r in rules.sizes),
+        "sizes": _sorted([*nonempty, *((r.component, r.low, r.high) for r in rules.sizes)]),
         "counts": sorted([r.component, r.low, r.high, sorted(map(int, r.samples))] for r in rules.counts),
     }
 

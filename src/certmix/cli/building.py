@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from certmix.problem import Problem
 
 
+NOISE = ("noise", "-1", -1)  # what the component of noise is called
+
+
 @dataclass(frozen=True)
 class Asked:
     """A problem, how its data were prepared, and what the user should be told."""
@@ -100,12 +103,15 @@ class Prepared:
             )
         )
         covariance = {} if self.kmeans else _covariance(request, data)
+        self.noise = _noise(request, kmeans=self.kmeans)
         self.constraints = _constraints(request, data)
         self.column = (
             () if request.label_column is None else data.column(request.label_column, "--label-column")
         )
         prior = parsing.priors(request.prior or (), data.frame.to_numpy())
         self.arguments = {**covariance, "weights": weights, "prior": prior, "constraints": self.constraints}
+        if self.noise is not None:
+            self.arguments["noise"] = self.noise
         if request.weight_column is not None:
             self.arguments["sample_weight"] = data.column(request.weight_column, "--weight-column")
         free = self.covariance_given or request.standardize or request.pca
@@ -121,7 +127,11 @@ class Prepared:
         """The names that labels and constraints give to so many components."""
         from certmix.problem import component_names
 
-        return component_names(self.constraints, self.column, count) if count > 0 else None
+        if count < 1:
+            return None
+        known = () if self.noise is None else NOISE  # no names of clusters
+        rules = [item for item in self.constraints if getattr(item, "component", None) not in known]
+        return component_names(rules, [value for value in self.column if value not in known], count)
 
     def problem(self, count: int, names: Sequence[str] | None) -> Problem:
         from certmix.problem import Problem
@@ -200,10 +210,31 @@ def _check_covariance_options(request: Request) -> None:
 
 def _refuse_beside_kmeans(request: Request) -> None:
     """K-means has no weights, no covariance and no prior."""
-    for name in ("variance", "variance_range", "precision", "precision_from", "class_column", "prior"):
+    for name in (
+        "variance",
+        "variance_range",
+        "precision",
+        "precision_from",
+        "class_column",
+        "prior",
+        "noise",
+    ):
         if getattr(request, name):
             option = flag(name, options_of(Request)[name])
             raise InputError(f"{option} has no place in k-means (--weights none), the sum of squares alone")
+
+
+def _noise(request: Request, *, kmeans: bool) -> Any:
+    """What to give as ``noise``; limits on its size are side constraints."""
+    limits = [name for name in ("noise_max", "noise_min") if getattr(request, name) is not None]
+    if request.noise is None and limits and not kmeans:
+        option = flag(limits[0], options_of(Request)[limits[0]])
+        raise InputError(f"{option} is about noise, and there is none: add --noise auto, or its density")
+    if kmeans:
+        return "trimmed" if limits else None
+    if request.noise is None or request.noise.strip().lower() == "auto":
+        return None if request.noise is None else "auto"
+    return parsing.numbers(request.noise, "--noise")[0] if "," not in request.noise else request.noise
 
 
 def _built_in(request: Request, name: str) -> _Data:
@@ -328,6 +359,10 @@ def _constraints(request: Request, data: _Data) -> list[Any]:
         found.append(MinimumSize(request.min_size, source="--min-size"))
     if request.max_size is not None:
         found.append(MaximumSize(request.max_size, source="--max-size"))
+    if request.noise_min is not None:
+        found.append(MinimumSize(request.noise_min, "noise", source="--noise-min"))
+    if request.noise_max is not None:
+        found.append(MaximumSize(request.noise_max, "noise", source="--noise-max"))
     return found
 
 

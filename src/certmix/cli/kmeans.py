@@ -9,7 +9,16 @@ from certmix.cli.solve import Output
 from certmix.options import Options
 
 # What says something about a mixture.
-WITHOUT = ("variance", "variance_range", "precision", "precision_from", "class_column", "weights", "prior")
+WITHOUT = (
+    "variance",
+    "variance_range",
+    "precision",
+    "precision_from",
+    "class_column",
+    "weights",
+    "prior",
+    "noise",
+)
 
 
 def kmeans_command(request: Request, options: Options, output: Output) -> int:

@@ -15,6 +15,7 @@ from certmix.io.atomic import write_text
 from certmix.io.strict_json import dumps
 from certmix.observers.snapshot import NAME as SNAPSHOT
 from certmix.observers.snapshot import RESUMABLE, Snapshot, refuse_unfinished
+from certmix.problem.noise import LABEL
 from certmix.saving import as_dict, save
 
 CERTIFICATE = "certificate"
@@ -133,7 +134,7 @@ def _assignments(result: Result, asked: Asked) -> Iterable[Sequence[Any]]:
     assert result.labels is not None
     assert result.posterior is not None
     assert result.runner_up is not None
-    names = (*result.component_names, "")  # runner-up -1, with one component, is nobody
+    others = (*result.component_names, "")  # runner-up -1, with one component, is nobody
     assert result.fixed is not None
     yield "sample", "label", "component", "posterior", "runner_up", "fixed"
     for sample, k, probability, other, fixed in zip(
@@ -144,7 +145,8 @@ def _assignments(result: Result, asked: Asked) -> Iterable[Sequence[Any]]:
         result.fixed.tolist(),
         strict=True,
     ):
-        yield sample, k, names[k], repr(probability), names[other], "yes" if fixed else "no"
+        own = result.component_names[k]  # -1 is the last: noise
+        yield sample, k, own, repr(probability), others[other], "yes" if fixed else "no"
 
 
 def _with_margins(rows: Iterable[Sequence[Any]], margins: Stability) -> Iterable[Sequence[Any]]:
@@ -172,8 +174,12 @@ def _parameters(result: Result, asked: Asked) -> Iterable[Sequence[Any]]:
         header += [f"original mean {f}" for f in asked.transform.columns]
     yield header
     for k, name in enumerate(result.component_names):
-        values = [*result.means[k].tolist(), *(() if original is None else original[k].tolist())]
         weight = [repr(float(result.weights[k]))] * weighted
+        if k == result.n_clusters:  # noise has no mean
+            empty = [""] * (len(header) - 3 - len(weight))
+            yield [LABEL, name, int(result.sizes[k]), *weight, *empty]
+            continue
+        values = [*result.means[k].tolist(), *(() if original is None else original[k].tolist())]
         yield [k, name, int(result.sizes[k]), *weight, *(repr(v) for v in values)]
 
 

@@ -152,6 +152,26 @@ class Request:
             panel=_MODEL,
         ),
     ] = None
+    noise: Annotated[
+        str | None,
+        Option(
+            "One more component without a mean, for samples that are in no cluster (label -1), of this density; auto: "
+            "uniform over the box around the samples.",
+            metavar="DENSITY",
+            choices=("auto",),
+            panel=_MODEL,
+        ),
+    ] = None
+    noise_max: Annotated[
+        int | None,
+        Option(
+            "At most M samples are noise. Noise costs nothing in k-means, and there this is all that it needs (trimmed "
+            "k-means).",
+            metavar="M",
+            panel=_SIDE,
+        ),
+    ] = None
+    noise_min: Annotated[int | None, Option("At least M samples are noise.", metavar="M", panel=_SIDE)] = None
     constraints: Annotated[
         Path | None, Option("Side constraints, CSV or TOML.", metavar="FILE", panel=_SIDE)
     ] = None
@@ -173,7 +193,10 @@ def built_in(request: Request) -> bool:
 
 def stated(request: Request) -> set[str]:
     """The parts of a problem (of :data:`certmix.certificate.comparing.PARTS`) that the options given speak of."""
-    rules = (request.constraints, request.label_column, request.min_size, request.max_size)
+    rules = (
+        *(request.constraints, request.label_column, request.min_size, request.max_size),
+        *(request.noise_max, request.noise_min),
+    )
     covariance = (request.variance, request.variance_range, request.precision, request.precision_from)
     told = {
         "components": request.n_components is not None,

@@ -56,7 +56,7 @@ def verify_command(
 
 
 def _verdict(path: Path, request: Request) -> Verdict:
-    from certmix.certificate.comparing import different
+    from certmix.certificate.comparing import different, has_noise
     from certmix.certificate.statement import state
     from certmix.cli.building import Prepared, Unfit, build
     from certmix.cli.request import built_in, stated
@@ -76,8 +76,9 @@ def _verdict(path: Path, request: Request) -> Verdict:
     said = certificate.document.get("statement")
     said = said if isinstance(said, dict) else {}
     count = said.get("n_components")
+    clusters = count - has_noise(said) if type(count) is int else 0
     try:
-        problem = build(request, count if type(count) is int and count > 0 else 1).problem
+        problem = build(request, max(1, clusters)).problem
     except Unfit as error:
         return rejected(f"what is given does not fit the certificate ({error})")
     if built_in(request):

@@ -20,7 +20,7 @@ class LocalMethod:
     name = ""
     source = ""
     certified = False
-    honours: frozenset[Feature] = EVERY_FEATURE
+    honours: frozenset[Feature] = EVERY_FEATURE - {Feature.NOISE}
     """Everything: what a method cannot honour while it iterates, the exact rounding does in the end."""
 
     def refusal(self, problem: Problem) -> str | None:

@@ -115,7 +115,7 @@ class Snapshot(Silent):
         """Write incumbent and bound, and which state there is to go on from."""
         from certmix.io.atomic import write_text
         from certmix.io.strict_json import dumps
-        from certmix.result import build_result
+        from certmix.result import build_result, with_noise_apart
         from certmix.saving import as_dict
 
         if self._run is None:
@@ -132,7 +132,9 @@ class Snapshot(Silent):
         )
         identity = None if ledger.identity is None else dict(ledger.identity)
         state = None if self._files.entry is None else dict(self._files.entry)
-        write_text(self.path, dumps({**as_dict(result), "run": identity, "state": state}))
+        write_text(
+            self.path, dumps({**as_dict(with_noise_apart(result, problem)), "run": identity, "state": state})
+        )
         self._files.tidy()
         self._pace.took(begin)
         self._new_incumbent = False

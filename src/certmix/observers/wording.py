@@ -39,7 +39,7 @@ def banner(problem: Problem, engine: str) -> list[str]:
         f"certmix {__version__}, engine {engine}",
         f"{_count(problem.samples.original.n_samples, 'sample')}{_copies(problem)} x "
         f"{_count(problem.n_features, 'feature')}, "
-        f"{_count(problem.n_components, 'cluster' if problem.squares else 'component')}, "
+        f"{_count(problem.n_clusters, 'cluster' if problem.squares else 'component')}, "
         f"{_count(len(problem.given_constraints), 'side constraint')}",
     ]
     unsaid = {Feature.ALLOW_EMPTY} | ({Feature.FIXED_WEIGHTS} if problem.squares else set())

@@ -33,10 +33,10 @@ def plot_clusters(
     result = loaded(result)
     shown = plane(result, data=data, features=features)
     assert result.posterior is not None
-    labels = np.asarray(result.labels)
+    positions = np.asarray(result.positions)
     axes = axes_or_new(axes)
     for k, name in enumerate(result.component_names):
-        rows = labels == k
+        rows = positions == k
         axes.scatter(
             *shown.points[rows].T,
             s=18,
@@ -45,7 +45,8 @@ def plot_clusters(
             label=plain(f"{name} ({rows.sum()})"),
             zorder=2,
         )
-        axes.scatter(*shown.means[k], s=120, color=colour(k), marker="X", edgecolors="black", zorder=4)
+        if k < len(shown.means):  # noise has none
+            axes.scatter(*shown.means[k], s=120, color=colour(k), marker="X", edgecolors="black", zorder=4)
     doubt = 1.0 - result.posterior
     unsure = doubt > 0.05
     if np.any(unsure):

@@ -75,7 +75,8 @@ def plot_means(result: Source, axes: Any = None, *, data: Any = None) -> Any:
         for (k, j), value in np.ndenumerate(shown.values):
             ink = "white" if abs(shown.strength[k, j]) > 0.6 * most else "black"
             axes.text(k, j, f"{value:.3g}", ha="center", va="center", color=ink, fontsize="small")
-    axes.set_xticks(np.arange(result.n_components), [plain(name) for name in result.component_names])
+    names = result.component_names[: result.n_clusters]
+    axes.set_xticks(np.arange(len(names)), [plain(name) for name in names])
     axes.set_yticks(np.arange(len(shown.names)), [plain(name) for name in shown.names])
     axes.set_xlabel("component")
     if shown.left_out:

@@ -47,7 +47,7 @@ def plot_overview(result: Source, figure: Any = None, *, stability: Any = None) 
     plot_means(result, axes[0, 2])
     if margins is not None:
         plot_margins(result, axes[1, 0], stability=margins)
-    elif result.data is not None and result.n_components > 1:
+    elif result.data is not None and result.n_clusters > 1:
         plot_silhouettes(result, axes[1, 0])
     else:
         axes[1, 0].set_axis_off()

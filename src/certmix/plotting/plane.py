@@ -58,7 +58,7 @@ def plane(result: Result, *, data: Any = None, features: tuple[int, int] | None 
     means = np.asarray(result.means)
     d = samples.shape[1]
     if d == 1 and features is None:
-        rows, at = np.asarray(result.labels, dtype=float), np.arange(len(means), dtype=float)
+        rows, at = np.asarray(result.positions, dtype=float), np.arange(len(means), dtype=float)
         return Plane(
             np.column_stack([samples[:, 0], rows]),
             np.column_stack([means[:, 0], at]),

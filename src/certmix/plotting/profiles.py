@@ -62,9 +62,9 @@ def plot_margins(result: Source, axes: Any = None, *, stability: Any = None) -> 
 
 def _profiles(result: Result, low: np.ndarray, high: np.ndarray, axes: Any) -> Any:
     axes = axes_or_new(axes)
-    labels, start, middles = np.asarray(result.labels), 0, []
+    positions, start, middles = np.asarray(result.positions), 0, []
     for k in range(result.n_components):
-        own = np.flatnonzero(labels == k)
+        own = np.flatnonzero(positions == k)
         own = own[np.lexsort((-high[own], -low[own]))]
         rows = np.arange(start, start + len(own))
         axes.fill_betweenx(rows, 0.0, low[own], step="mid", color=colour(k), linewidth=0.0)
@@ -73,7 +73,7 @@ def _profiles(result: Result, low: np.ndarray, high: np.ndarray, axes: Any) -> A
                 rows, low[own], high[own], step="mid", color=colour(k), alpha=0.35, linewidth=0.0
             )
         middles.append(start + len(own) / 2)
-        start += len(own) + max(1, len(labels) // 50)
+        start += len(own) + max(1, len(positions) // 50)
     axes.set_yticks(middles, [plain(name) for name in result.component_names])
     axes.invert_yaxis()
     axes.set_ylabel("component")

@@ -29,8 +29,9 @@ def plot_uncertain(result: Source, axes: Any = None, *, most: int = 25) -> Any:
         raise InputError("there is no clustering to plot: " + result.sentence())
     axes = axes_or_new(axes)
     rows = np.argsort(result.posterior, kind="stable")[:most]
-    for k in np.unique(result.labels[rows]):
-        own = np.flatnonzero(result.labels[rows] == k)
+    positions = np.asarray(result.positions)[rows]
+    for k in np.unique(positions):
+        own = np.flatnonzero(positions == k)
         axes.plot(
             result.posterior[rows[own]],
             own,

@@ -50,8 +50,8 @@ class Demands:
     n_free : int
         How many other samples there are.
     conditions : frozenset of {"nonempty", "weights", "means"}
-        Which conditions beside the constraints are in force: every component needs a sample; ``pi_k = n_k /
-        n``; cluster means in their boxes.
+        Which conditions beside the constraints are in force: every component but the noise needs a sample;
+        ``pi_k = n_k / n``; cluster means in their boxes.
     weight_sizes : (lower, upper)
         The sizes that ``pi_k = n_k / n`` leaves.
     box : MeanBox or None
@@ -61,6 +61,7 @@ class Demands:
     samples: np.ndarray
     n_free: int
     n_components: int
+    n_clusters: int
     conditions: frozenset[str]
     weight_sizes: tuple[np.ndarray, np.ndarray]
     box: MeanBox | None
@@ -77,6 +78,7 @@ class Demands:
         """Limits on the sizes from the rules and conditions in force."""
         n, K = self.n_samples, self.n_components
         lower = np.full(K, 1 if NONEMPTY in self.conditions else 0, dtype=np.int64)
+        lower[self.n_clusters :] = 0
         upper = np.full(K, n, dtype=np.int64)
         for size in self.rules.sizes:
             which = slice(None) if size.component == ALL else size.component
@@ -119,6 +121,7 @@ def demands(problem: Problem) -> Demands:
         samples=samples,
         n_free=n - len(samples),
         n_components=problem.n_components,
+        n_clusters=problem.n_clusters,
         conditions=frozenset(conditions),
         weight_sizes=problem.estimator_sizes,
         box=box,

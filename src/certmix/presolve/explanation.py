@@ -133,6 +133,7 @@ def _of_sizes(problem: Problem, conflict: Conflict) -> str | None:
     n, K = problem.n_samples, problem.n_components
     rules = problem.rules.only(conflict.origins).sizes
     lower = np.full(K, 1 if NONEMPTY in conflict.conditions else 0)
+    lower[problem.n_clusters :] = 0
     upper = np.full(K, n)
     for size in rules:
         which = slice(None) if size.component == ALL else size.component

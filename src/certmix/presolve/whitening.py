@@ -116,6 +116,8 @@ def system_of(problem: Problem, c: int, centre: np.ndarray) -> Coordinates:
 
 def coordinates(precision: Matrices, prior: Matrices) -> tuple[np.ndarray, np.ndarray]:
     """``(A, gamma)`` with ``A'A = precision`` and ``A^-T prior A^-1 = diag(gamma)``; a vector where A is diagonal."""
+    if not precision.nonzero(0):  # noise: all samples are at one point, and nothing pulls at its mean
+        return np.zeros(precision.entries.shape[1]), np.zeros(precision.entries.shape[1])
     if precision.diagonal and prior.diagonal:
         return np.sqrt(precision.entries[0]), prior.entries[0] / precision.entries[0]
     root = np.linalg.cholesky(precision[0]).T

@@ -70,9 +70,12 @@ def _side(value: Any, missing: float, shape: tuple[int, ...], what: str) -> np.n
         raise InputError(f"{what} must be numbers that fit the shape {shape}; got {value!r}") from None
 
 
-def weight_box(bounds: Any, K: int, fixed: np.ndarray | None, *, tied: bool) -> tuple[np.ndarray, np.ndarray]:
+def weight_box(
+    bounds: Any, K: int, fixed: np.ndarray | None, *, tied: bool, more: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds on the weights of K components, and of ``more`` that have none."""
     if bounds is None:
-        return frozen(np.zeros(K)), frozen(np.ones(K))
+        return frozen(np.zeros(K + more)), frozen(np.ones(K + more))
     low, high = _pair(bounds, "weight_bounds")
     lower = np.maximum(_side(low, 0.0, (K,), "the lower weight bound"), 0.0)
     upper = np.minimum(_side(high, 1.0, (K,), "the upper weight bound"), 1.0)
@@ -83,6 +86,7 @@ def weight_box(bounds: Any, K: int, fixed: np.ndarray | None, *, tied: bool) -> 
             )
         if upper[k] <= 0:
             raise InputError(f"weight_bounds force the weight of component {k} to zero")
+    lower, upper = np.append(lower, np.zeros(more)), np.append(upper, np.ones(more))
     if fixed is not None:
         outside = np.flatnonzero((fixed < lower) | (fixed > upper))
         if len(outside):
@@ -100,10 +104,11 @@ def weight_box(bounds: Any, K: int, fixed: np.ndarray | None, *, tied: bool) -> 
     return frozen(lower), frozen(upper)
 
 
-def mean_box(bounds: Any, K: int, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
+def mean_box(bounds: Any, K: int, samples: Samples, more: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds on the means of K components, and of ``more`` that have none."""
     d = samples.n_features
     if bounds is None:
-        return frozen(np.full((K, d), -np.inf)), frozen(np.full((K, d), np.inf))
+        return frozen(np.full((K + more, d), -np.inf)), frozen(np.full((K + more, d), np.inf))
     low, high = _pair(bounds, "mean_bounds")
     lower = _side(low, -np.inf, (K, d), "the lower mean bound")
     upper = _side(high, np.inf, (K, d), "the upper mean bound")
@@ -114,4 +119,5 @@ def mean_box(bounds: Any, K: int, samples: Samples) -> tuple[np.ndarray, np.ndar
             f"mean_bounds exclude everything for component {k}, {samples.feature(int(j))}: "
             f"{lower[k, j]:g} > {upper[k, j]:g}"
         )
-    return frozen(lower), frozen(upper)
+    open_ends = np.full((more, d), np.inf)
+    return frozen(np.concatenate([lower, -open_ends])), frozen(np.concatenate([upper, open_ends]))

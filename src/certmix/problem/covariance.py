@@ -60,11 +60,24 @@ class Covariance:
         half = np.zeros(len(self.half_log_det))
         if not self.shared:
             half = self.half_log_det - 0.5 * self.precision.entries.shape[1] * math.log(float(scale))
+            half = np.where(self.without_mean, self.half_log_det, half)
         return Covariance(Matrices(scale * self.precision.entries), frozen(half))
 
     @property
     def shared(self) -> bool:
         return len(self.precision) == 1
+
+    @property
+    def without_mean(self) -> np.ndarray:
+        """Which components have none, (K,) bool: the noise, whose precision is zero."""
+        zero = ~self.precision.entries.reshape(len(self.precision), -1).any(axis=1)
+        return np.broadcast_to(zero, len(self.half_log_det))
+
+    @property
+    def alike(self) -> bool:
+        """True when all components that have a mean have the same covariance."""
+        own = self.precision.entries[~self.without_mean[: len(self.precision)]]
+        return bool(np.all(own == own[:1]))
 
     @property
     def diagonal(self) -> bool:

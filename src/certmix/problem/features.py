@@ -30,6 +30,7 @@ class Feature(StrEnum):
     ALLOW_EMPTY = "empty components"
     UNKNOWN_VARIANCE = "an unknown variance"
     SOFT_LINK = "soft links"
+    NOISE = "noise"
 
 
 # An engine never sees an unknown variance: certmix.variance asks it at known ones. Nor does it see soft links:
@@ -52,11 +53,12 @@ def features(problem: Problem) -> frozenset[Feature]:
         Feature.MEAN_BOX: problem.has_mean_box,
         Feature.DIRICHLET: problem.prior.on_weights,
         Feature.GAUSSIAN: problem.prior.on_means,
-        Feature.PER_COMPONENT: not problem.covariance.shared,
+        Feature.PER_COMPONENT: not problem.covariance.alike,
         Feature.ESTIMATORS: bool(problem.estimators),
         Feature.ALLOW_EMPTY: problem.allow_empty,
         Feature.UNKNOWN_VARIANCE: problem.covariance.unknown,
         Feature.SOFT_LINK: bool(rules.soft),
+        Feature.NOISE: problem.noise is not None,
     }
     return frozenset(f for f, yes in used.items() if yes)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from certmix.errors import InfeasibleError, InputError
 from certmix.problem.averages import average_in_box
+from certmix.problem.noise import LABEL
 from certmix.problem.scale import best_variance, least_by_scale, prior_moves_means
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Objective:
     :math:`c_l` is the penalty of a soft link, at any variance.
     The log-determinants are there only with one covariance per component, or where the variance :math:`\sigma^2` is
     unknown: then :math:`\Sigma_k = \sigma^2 \Sigma_{0k}`, and :math:`\sigma^2` is found with the means.
+    Noise is a component with :math:`P = 0` (:mod:`certmix.problem.noise`).
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -219,6 +221,8 @@ class Objective:
             raise InputError(f"labels must be {p.n_samples} numbers, got shape {array.shape}")
         if array.dtype.kind not in "iu":
             raise InputError("labels must be whole numbers")
+        if p.noise is not None:
+            array = np.where(array == LABEL, p.n_clusters, array)
         if array.min() < 0 or array.max() >= p.n_components:
             i = int(np.argmax((array < 0) | (array >= p.n_components)))
             raise InputError(f"{p.samples.sample(i)}: label {array[i]} is not in 0 .. {p.n_components - 1}")

@@ -16,6 +16,17 @@ from certmix.problem.boxes import fixed_weights, mean_box, refuse_beside_squares
 from certmix.problem.constraints import Constraint, Copies
 from certmix.problem.copies import CopiedSamples
 from certmix.problem.covariance import Covariance, covariance_of
+from certmix.problem.noise import (
+    ENDLESS,
+    KNOWN,
+    LABEL,
+    NAME,
+    Noise,
+    beside_noise,
+    noise_of,
+    prior_beside_noise,
+    without_noise,
+)
 from certmix.problem.priors import Prior, PriorLike, combine_priors
 from certmix.problem.quantity import NATS, Quantity, kmeans_variance, sum_of_squares
 from certmix.problem.rules import ALL, Rules, listed, resolve_rules
@@ -84,6 +95,11 @@ class Problem:
     sample_weight : n whole numbers, optional
         How many samples each sample stands for. It counts as so many copies that are together: in the objective, in
         sizes and their limits, and in constraints that count.
+    noise : density, "auto" or "trimmed", optional
+        One more component, the last, without a mean: a sample in it costs ``-log(density) - log(pi)``, and it may be
+        empty. ``"auto"`` is uniform over the box around the samples. ``"trimmed"`` is for k-means, where noise costs
+        nothing and needs a limit on its size: ``MaximumSize(m, "noise")``. Its name is ``"noise"``, its label -1.
+        Weights that are given have one for the noise, the last. ``n_components`` of the problem counts it.
 
     Raises
     ------
@@ -110,6 +126,7 @@ class Problem:
         names: Sequence[Any] | None = None,
         component_names: Sequence[str] | None = None,
         sample_weight: Any = None,
+        noise: Any = None,
     ) -> None:
         self.samples = Samples(data, names)
         rows = self.samples.n_samples
@@ -121,13 +138,16 @@ class Problem:
             constraints = [*listed(constraints), *copied.ties]
         self.allow_empty = bool(allow_empty)
         with about("n_components"):
-            self.n_components = _component_count(n_components, rows, self.allow_empty)
-        self.component_names = _component_names(component_names, self.n_components)
+            clusters = _component_count(n_components, rows, self.allow_empty)
         self.squares = isinstance(weights, str) and weights == "none"
+        with about("noise"):
+            self.noise: Noise | None = noise_of(noise, self.samples, squares=self.squares)
+        more = int(self.noise is not None)
+        self.n_components = clusters + more
+        self.component_names = _component_names(component_names, clusters, self.noise)
         if self.squares:
-            own = (
-                isinstance(covariance, Covariance) and covariance.scalar
-            )  # of the problem that this is a part of
+            # of the problem that this is a part of
+            own = isinstance(covariance, Covariance) and (covariance.scalar or covariance.without_mean.any())
             with about("weights"):
                 refuse_beside_squares(
                     variance=variance,
@@ -141,23 +161,32 @@ class Problem:
         with about("weights"):
             self.fixed_weights = fixed_weights(weights, self.n_components)
         self.weight_lower, self.weight_upper = weight_box(
-            weight_bounds, self.n_components, self.fixed_weights, tied="weights" in self.estimators
+            weight_bounds, clusters, self.fixed_weights, tied="weights" in self.estimators, more=more
         )
-        self.mean_lower, self.mean_upper = mean_box(mean_bounds, self.n_components, self.samples)
+        self.mean_lower, self.mean_upper = mean_box(mean_bounds, clusters, self.samples, more=more)
         with about("prior"):
-            self.prior: Prior = combine_priors(prior, self.n_components, self.n_features)
+            whole = isinstance(prior, Prior) and len(prior.alpha) > clusters  # noise has its part in it
+            self.prior: Prior = combine_priors(prior, clusters + more * whole, self.n_features)
         self._assumed = variance is None and precision is None and covariance is None
+        if self._assumed and self.noise is not None:
+            with about("noise"):
+                raise InputError(KNOWN)
         if self._assumed and (variance_range is not None or self._depends_on_variance):
             variance = "unknown"
         with about("precision" if variance is None else "variance"):
+            known = isinstance(covariance, Covariance) and bool(covariance.without_mean.any())
             self.covariance: Covariance = covariance_of(
-                n_components=self.n_components,
+                n_components=clusters + more * known,
                 n_features=self.n_features,
                 variance=variance,
                 precision=precision,
                 covariance=covariance,
                 variance_range=variance_range,
             )
+        if self.noise is not None:
+            with about("noise"):
+                self.covariance = beside_noise(self.covariance, self.noise)
+            self.prior = self.prior if whole else prior_beside_noise(self.prior)
         if self.covariance.per_feature and (self.prior.on_means or self.has_mean_box):
             raise InputError(
                 "with an unknown variance for every feature there can be no prior on the means and no bounds on them"
@@ -175,8 +204,14 @@ class Problem:
                     prior=self.prior if self.prior.on_means or self.prior.on_weights else None,
                     estimators="weights" if "weights" in self.estimators else None,
                 )
-        self.rules: Rules = resolve_rules(constraints, self.samples, self.component, self.quantity.objective)
+        count = None if self.noise is None else self.n_clusters
+        self.rules: Rules = resolve_rules(
+            constraints, self.samples, self.component, self.quantity.objective, count
+        )
         self.size_lower, self.size_upper = self._size_limits()
+        if isinstance(noise, str) and self.squares and self.size_upper[-1] >= self.n_samples:
+            with about("noise"):
+                raise InputError(ENDLESS)
 
     # -- shape -----------------------------------------------------------------------------------------------
     @property
@@ -191,6 +226,11 @@ class Problem:
     @property
     def n_features(self) -> int:
         return self.samples.n_features
+
+    @property
+    def n_clusters(self) -> int:
+        """The number of components with a mean: all but the noise."""
+        return self.n_components - (self.noise is not None)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -220,6 +260,18 @@ class Problem:
         return "free" if self.fixed_weights is None else self.fixed_weights
 
     @property
+    def given_mean_bounds(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """What to give as ``mean_bounds`` for the same ones."""
+        K = self.n_clusters
+        return (self.mean_lower[:K], self.mean_upper[:K]) if self.has_mean_box else None
+
+    @property
+    def given_weight_bounds(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """What to give as ``weight_bounds`` for the same ones."""
+        K = self.n_clusters
+        return (self.weight_lower[:K], self.weight_upper[:K]) if self.has_weight_box else None
+
+    @property
     def has_mean_box(self) -> bool:
         return bool(np.any(np.isfinite(self.mean_lower)) or np.any(np.isfinite(self.mean_upper)))
 
@@ -242,21 +294,24 @@ class Problem:
             ref = ref.strip()
             if ref in self.component_names:
                 return self.component_names.index(ref)
-            if ref.isdecimal():
+            if ref.isdecimal() or ref == str(LABEL):
                 ref = int(ref)
         if isinstance(ref, (int, np.integer)) and not isinstance(ref, bool):
             if str(ref) in self.component_names:
                 return self.component_names.index(str(ref))
+            if ref == LABEL and self.noise is not None:
+                return self.n_clusters
             if 0 <= ref < self.n_components:
                 return int(ref)
         raise InputError(
-            f"there is no component {ref!r}; components are 0 to {self.n_components - 1}"
+            f"there is no component {ref!r}; components are 0 to {self.n_clusters - 1}"
+            + (f", and {NAME}" if self.noise is not None else "")
             + (f" or {', '.join(self.component_names)}" if self.named_components else "")
         )
 
     @property
     def named_components(self) -> bool:
-        return self.component_names != tuple(map(str, range(self.n_components)))
+        return self.component_names[: self.n_clusters] != tuple(map(str, range(self.n_clusters)))
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -294,23 +349,26 @@ class Problem:
         arguments: dict[str, Any] = {
             "data": self.samples.original.values,
             "sample_weight": self.sample_weight,
-            "n_components": self.n_components,
+            "n_components": self.n_clusters,
+            "noise": self.noise,
             "covariance": self.covariance,
             "weights": self.given_weights,
-            "mean_bounds": (self.mean_lower, self.mean_upper) if self.has_mean_box else None,
-            "weight_bounds": (self.weight_lower, self.weight_upper) if self.has_weight_box else None,
+            "mean_bounds": self.given_mean_bounds,
+            "weight_bounds": self.given_weight_bounds,
             "prior": self.prior,
             "constraints": self.given_constraints,
             "estimators": self.estimators,
             "allow_empty": self.allow_empty,
             "names": self.samples.given_names if self.samples.named else None,
-            "component_names": self.component_names if self.named_components else None,
+            "component_names": self.component_names[: self.n_clusters] if self.named_components else None,
         }
         weights = changes.get("weights", arguments["weights"])
         squares = self.squares or (isinstance(weights, str) and weights == "none")
         # K-means has a variance of its own, by the data.
         if changes.keys() & ({"variance", "precision"} | ({"data", "weights"} if squares else set())):
             del arguments["covariance"]
+        if "noise" in changes and self.noise is not None:
+            arguments = {name: without_noise(value) for name, value in arguments.items()}
         arguments.update(changes)
         changed = Problem(arguments.pop("data"), arguments.pop("n_components"), **arguments)
         if "data" not in changes:
@@ -319,7 +377,8 @@ class Problem:
 
     def __repr__(self) -> str:
         return (
-            f"Problem({self.n_samples} samples x {self.n_features} features, {self.n_components} components, "
+            f"Problem({self.n_samples} samples x {self.n_features} features, {self.n_clusters} components"
+            f"{' and noise' if self.noise is not None else ''}, "
             f"{len(self.given_constraints)} constraints)"
         )
 
@@ -328,6 +387,7 @@ class Problem:
         """Limits on the sizes from the size constraints, non-emptiness and estimator constraints."""
         n, K = self.n_samples, self.n_components
         lower = np.full(K, 0 if self.allow_empty else 1, dtype=np.int64)
+        lower[self.n_clusters :] = 0
         upper = np.full(K, n, dtype=np.int64)
         for size in self.rules.sizes:
             which = slice(None) if size.component == ALL else size.component
@@ -386,12 +446,11 @@ def _component_count(n_components: Any, n: int, allow_empty: bool) -> int:
     return int(n_components)
 
 
-def _component_names(names: Sequence[str] | None, n_components: int) -> tuple[str, ...]:
-    if names is None:
-        return tuple(map(str, range(n_components)))
-    found = tuple(str(x).strip() for x in names)
+def _component_names(names: Sequence[str] | None, n_components: int, noise: Noise | None) -> tuple[str, ...]:
+    found = tuple(str(x).strip() for x in (range(n_components) if names is None else names))
     if len(found) != n_components:
         raise InputError(f"{len(found)} component names were given for {n_components} components")
+    found += () if noise is None else (NAME,)
     if len(set(found)) < len(found):
         twice = next(x for x in found if found.count(x) > 1)
         raise InputError(f"the component name {twice!r} stands twice")

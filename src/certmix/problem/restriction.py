@@ -92,12 +92,13 @@ class Restriction:
         tied = "weights" in p.estimators
         return Problem(
             p.data[samples],
-            p.n_components,
+            p.n_clusters,
+            noise=p.noise,
             covariance=p.covariance,
             weights=p.given_weights,
-            mean_bounds=(p.mean_lower, p.mean_upper) if p.has_mean_box else None,
+            mean_bounds=p.given_mean_bounds,
             # Weights tied to n_k / n keep bounds when rounded, not exactly; the sizes have these bounds anyway.
-            weight_bounds=(p.weight_lower, p.weight_upper) if p.has_weight_box and not tied else None,
+            weight_bounds=None if tied else p.given_weight_bounds,
             prior=self._prior(len(samples)),
             constraints=[*self._links(samples), *self._sizes(len(samples)), *self._counts(samples)],
             allow_empty=True,

@@ -182,10 +182,12 @@ def resolve_rules(
     samples: Samples,
     component_of: Callable[[Any], int],
     nats: Callable[[float], float] = float,
+    n_clusters: int | None = None,
 ) -> Rules:
     """Turn constraint objects into :class:`Rules`, or say which one is wrong and where it was written.
 
-    ``nats`` says what penalties, given as people see the objective, are worth in it.
+    ``nats`` says what penalties, given as people see the objective, are worth in it; ``n_clusters`` how many of the
+    components a limit on the sizes of all is about, where that is not all of them.
     """
     kept = listed(constraints)
     n = samples.n_samples
@@ -223,10 +225,11 @@ def resolve_rules(
                     implications.append(Implies(i, j, k, origin))
                 case c.Label():
                     labels.append(Known(samples.position(item.sample), k, origin))
-                case c.MinimumSize():
-                    sizes.append(Size(k, item.limit, n, origin))
-                case c.MaximumSize():
-                    sizes.append(Size(k, 0, item.limit, origin))
+                case c.MinimumSize() | c.MaximumSize():
+                    least = isinstance(item, c.MinimumSize)
+                    limits = (item.limit, n) if least else (0, item.limit)
+                    every = [k] if n_clusters is None or k != ALL else range(n_clusters)
+                    sizes += [Size(each, *limits, origin) for each in every]
                 case c.Counting():
                     rows = samples.copies(_distinct(item.samples, samples, "stands twice in the set"))
                     low = 0 if isinstance(item, c.Packing) else item.limit

@@ -8,6 +8,7 @@ import numpy as np
 
 from certmix.problem import constraints as c
 from certmix.problem.features import Feature, features
+from certmix.problem.noise import Noise
 
 if TYPE_CHECKING:
     from certmix.problem.problem import Problem
@@ -86,7 +87,8 @@ def model_in_words(problem: Problem) -> dict[str, str]:
     return {
         "samples": _size(problem),
         "features": f"{problem.n_features}",
-        "components": f"{problem.n_components}, {empty}",
+        "components": f"{problem.n_clusters}, {empty}",
+        **({"noise": _noise(problem.noise)} if problem.noise is not None else {}),
         **({"objective": "the sum of squares (k-means)"} if problem.squares else mixture),
         **({"boxes": "; ".join(boxes)} if boxes else {}),
         "side constraints": f"{len(problem.given_constraints)}",
@@ -100,8 +102,8 @@ def _size(problem: Problem) -> str:
 
 def _covariance(problem: Problem) -> str:
     known = problem.covariance
-    entries = known.precision.entries
-    own = "" if known.shared else ", one for each component"
+    entries = known.precision.entries[: 1 if known.alike else problem.n_clusters]
+    own = "" if len(entries) == 1 else ", one for each component"
     spherical = known.precision.diagonal and bool(np.all(entries == entries[:, :1]))
     if known.variances is not None:
         low, high = known.variances
@@ -111,6 +113,12 @@ def _covariance(problem: Problem) -> str:
     if spherical:
         return "known: variance " + ", ".join(f"{1.0 / p:.6g}" for p in entries[:, 0]) + own
     return f"known: a {'diagonal' if known.precision.diagonal else 'full'} matrix{own}"
+
+
+def _noise(noise: Noise) -> str:
+    if noise.log_density is None:
+        return "one more component without a mean, which costs nothing"
+    return f"one more component without a mean, of log-density {noise.log_density:.6g}"
 
 
 def _weights(problem: Problem) -> str:

@@ -118,7 +118,7 @@ def payload(shown: Shown) -> dict[str, Any]:
             "at": _rounded(where.points[rows], where),
             "row": rows.tolist(),
             "name": [result.names[i] for i in rows],
-            "label": result.labels[rows].tolist(),
+            "label": np.asarray(result.positions)[rows].tolist(),
             "posterior": [float(f"{p:.4g}") for p in result.posterior[rows]],
             "fixed": [] if result.fixed is None else np.flatnonzero(result.fixed[rows]).tolist(),
             "uncertain": np.flatnonzero(shown.uncertain[rows]).tolist(),

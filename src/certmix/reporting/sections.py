@@ -84,7 +84,7 @@ def components(shown: Shown) -> Markup:
     result = shown.result
     assert result.sizes is not None
     assert result.weights is not None
-    assert result.labels is not None
+    assert result.positions is not None
     most = max(1, int(result.sizes.max()))
     head = ["component", "samples", "", "weight", "uncertain"]
     if shown.silhouettes is not None:
@@ -93,7 +93,7 @@ def components(shown: Shown) -> Markup:
         head.append("smallest margin")
     rows = []
     for k in range(result.n_components):
-        own = result.labels == k
+        own = result.positions == k
         bar = tag("i", class_=colour_class(k), style=f"width:{result.sizes[k] / most:.2%}")
         row: list[Markup | str] = [
             component(shown, k),
@@ -173,7 +173,7 @@ def _cell(value: float, strength: float) -> Markup:
 def certainty(shown: Shown) -> Markup | None:
     """Margins of the samples of every component, or silhouettes."""
     result, margins = shown.result, shown.margins
-    assert result.labels is not None
+    assert result.positions is not None
     if margins is not None:
         low, high, most = margins.lower, margins.known_upper, margins.most
         limits, title = (0.0, most), "Margins"
@@ -194,7 +194,7 @@ def certainty(shown: Shown) -> Markup | None:
         return None
     strips = []
     for k in range(result.n_components):
-        own = result.labels == k
+        own = result.positions == k
         if not own.any():
             continue
         height = 1.2 + 8.0 * float(own.mean())
@@ -222,7 +222,7 @@ def certainty(shown: Shown) -> Markup | None:
 def uncertain(shown: Shown) -> Markup:
     """The least certain samples in a table that can be sorted."""
     result, margins = shown.result, shown.margins
-    assert result.labels is not None
+    assert result.positions is not None
     assert result.posterior is not None
     count = int(np.count_nonzero(shown.uncertain))
     head = [("sample", "text"), ("component", "text"), ("would go to", "text"), ("posterior", "number")]
@@ -230,11 +230,11 @@ def uncertain(shown: Shown) -> Markup:
         head += [("margin (nats)", "number"), ("state", "text")]
     if shown.silhouettes is not None:
         head.append(("silhouette", "number"))
-    rows = []
+    rows, positions = [], result.positions
     for i in shown.rows.tolist():
         cells: list[tuple[Markup | str, object]] = [
             (own_words(result.names[i]), result.names[i]),
-            (component(shown, int(result.labels[i])), result.component_names[result.labels[i]]),
+            (component(shown, int(positions[i])), result.component_names[positions[i]]),
             (_other(shown, i), shown.other(i)),
             (f"{result.posterior[i]:.4f}", float(result.posterior[i])),
         ]

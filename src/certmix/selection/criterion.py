@@ -74,7 +74,7 @@ def n_parameters(problem: Problem) -> int:
     K, d = problem.n_components, problem.n_features
     free = K - 1 if problem.fixed_weights is None else 0
     variances = (d if problem.covariance.per_feature else 1) if problem.covariance.unknown else 0
-    return K * d + free + variances
+    return problem.n_clusters * d + free + variances
 
 
 def sum_of_squares(problem: Problem) -> Affine | None:

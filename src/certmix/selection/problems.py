@@ -76,6 +76,10 @@ def problems(make: Maker, counts: Sequence[int]) -> list[Problem]:
                 refuse_unbounded(made)
         except InputError as error:
             raise type(error)(f"with {_counted(count)}: {error}") from None
+        if isinstance(found[-1], Problem) and found[-1].noise is not None:
+            raise InputError(
+                "numbers of components are not compared with noise; give one number, to certmix.solve"
+            )
         if not isinstance(found[-1], Problem) or found[-1].n_components != count:
             raise InputError(
                 f"the function does not make a Problem with {_counted(count)} when it is called with {count}"

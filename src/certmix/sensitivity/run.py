@@ -129,6 +129,8 @@ def _refuse(problem: Problem) -> None:
         raise InputError(
             "there are no margins and alternatives with soft links yet: leave out their penalties, or the links"
         )
+    if problem.noise is not None:
+        raise InputError("there are no margins of samples where some may be noise")
     if problem.sample_weight is not None:
         raise InputError(
             "there are no margins of samples with weights: give every sample as often as it counts"

@@ -64,7 +64,9 @@ def system(data: Array, centre: Array, precision: Array, prior: Array, free: boo
     offset = data - centre
     columns = np.arange(len(centre))
     # A mean is best at the average only if P is positive, also in features that do not vary.
-    free = free and bool((precision > 0).all() if precision.ndim == 1 else proved_semidefinite(precision))
+    # (Where it is zero, for noise, every mean is as good.)
+    positive = (precision > 0).all() if precision.ndim == 1 else proved_semidefinite(precision)
+    free = free and bool(positive or not precision.any())
     if free:
         columns = np.flatnonzero(offset.any(axis=0))
         columns = columns if len(columns) else np.arange(1)
@@ -132,6 +134,10 @@ def _flat(offset: Array) -> bool:
 
 def coordinates(precision: Array, prior: Array) -> tuple[Array, Array, float]:
     r"""``(A, gamma, r)``: P >= (1 - r) A'A and prior >= A' diag(gamma) A in the order of quadratic forms."""
+    if not precision.any():  # noise: all samples at one point
+        if prior.any():
+            raise Rejected("a component of precision zero has a prior on its mean")
+        return np.zeros(len(precision)), np.zeros(len(precision)), 0.0
     if precision.ndim == prior.ndim == 1:
         if not (precision > 0).all():
             raise Rejected("a precision matrix is not positive definite")

@@ -155,7 +155,9 @@ def _box(own: System, low: Array, high: Array) -> tuple[Array, Array]:
     reach = np.where(np.isfinite(low), np.abs(low), 0.0) + np.where(np.isfinite(high), np.abs(high), 0.0)
     slack = gamma(4 * len(a) + 8) * (np.abs(a) * reach if a.ndim == 1 else np.abs(a) @ reach)
     if a.ndim == 1:
-        return a * low - slack, a * high + slack
+        with np.errstate(invalid="ignore"):
+            lower, upper = (np.where(a == 0, 0.0, a * end) for end in (low, high))
+        return lower - slack, upper + slack
     with np.errstate(invalid="ignore"):
         ends = np.stack([a * low, a * high])
     ends[:, a == 0] = 0.0

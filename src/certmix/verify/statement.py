@@ -80,10 +80,17 @@ class Statement:
             self.soft.append((bool(_whole(kind, 0, 1)), float(_floats(penalty)), samples))
 
     @property
+    def without_mean(self) -> np.ndarray:
+        """Which components have a precision of zero, (K,) bool: noise, where all samples cost the same."""
+        return np.broadcast_to(~self.precision.reshape(len(self.precision), -1).any(axis=1), self.K)
+
+    @property
     def squares(self) -> float | None:
         """The sum of squares is so many times the objective; None where that is not k-means."""
         fixed, p = self.fixed_weights, float(self.precision.flat[0])
-        one = self.precision.ndim == 2 and len(self.precision) == 1 and (self.precision == p).all() and p > 0
+        own = self.precision if len(self.precision) == 1 else self.precision[~self.without_mean]
+        trimmed = len(own) < len(self.precision) or len(self.precision) == 1
+        one = self.precision.ndim == 2 and trimmed and (own == p).all() and p > 0
         plain = not (self.unknown or self.half_log_det.any() or self.prior_precision.any())
         return 2.0 / p if one and plain and fixed is not None and (fixed == 1.0).all() else None
 
@@ -180,15 +187,20 @@ def _wrong(s: Statement) -> str | None:
         return "bounds on the weights are impossible"
     if not (s.mean_lower <= s.mean_upper).all() or not (s.alpha > 0).all():
         return "bounds on the means or Dirichlet parameters are impossible"
-    if s.allow_empty and fixed is None and (s.alpha < 1).any():
+    if fixed is None and ((s.alpha < 1) & (s.size_limits()[0] == 0)).any():
         return "objective has no minimum: a Dirichlet parameter is below one and components may be empty"
     # The logarithms of the determinants are part of the statement; they are looked at only for gross errors.
     if len(s.precision) > 1 or s.half_log_det.any():
         full = s.precision.ndim == 3
         with np.errstate(divide="ignore", invalid="ignore"):
             own = np.linalg.slogdet(s.precision)[1] if full else np.log(s.precision).sum(axis=1)
-        if not np.allclose(s.half_log_det, -0.5 * own, rtol=1e-6, atol=1e-6):
+        # Without a mean there is no determinant: what a sample costs there is for the statement to say.
+        noise = s.without_mean
+        free = noise if s.squares is None else np.full(len(noise), True)
+        if not (free | np.isclose(s.half_log_det, -0.5 * own, rtol=1e-6, atol=1e-6)).all():
             return "half_log_det is not that of its precision"
+        if noise.any() and (noise.all() or s.unknown or s.prior_precision[noise].any()):
+            return "component of precision zero has a prior, an unknown variance, or no other beside it"
     return None
 
 
