@@ -1,11 +1,14 @@
-"""The densities of a fitted mixture: what ``predict`` of results and of the estimator share."""
+"""The densities of a fitted mixture: what ``predict`` of results and of the estimator share, and posteriors."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from certmix.problem import Problem
 from certmix.problem.noise import LABEL, Noise
 from certmix.problem.symmetric_matrices import Matrices
+
+FOR_SURE = 1e3  # nats
 
 
 def log_joint(
@@ -45,3 +48,26 @@ def probabilities(joint: np.ndarray) -> np.ndarray:
     """Posterior probability of every component for every sample."""
     odds = np.exp(joint - joint.max(axis=1, keepdims=True))
     return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+def assigned(
+    problem: Problem, labels: np.ndarray, means: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Posterior probability of the assigned component, the best other one, and the best one of all."""
+    costs = problem.objective.component_costs(means, weights)
+    if (
+        problem.squares and problem.noise is not None
+    ):  # noise has no density: a sample is in it for sure, or not at all
+        trimmed = labels == problem.n_clusters
+        costs[:, -1] = np.where(trimmed, costs[:, :-1].min(axis=1) - FOR_SURE, np.inf)
+    best = costs.min(axis=1, keepdims=True)
+    odds = np.exp(best - costs)
+    rows = np.arange(len(labels))
+    probability = odds[rows, labels] / odds.sum(axis=1)
+    if problem.n_components == 1:
+        return probability, np.full(len(labels), -1, dtype=np.int64), labels
+    alone = np.where(costs[rows, labels] <= costs.min(axis=1), labels, costs.argmin(axis=1))
+    others = costs.copy()
+    others[rows, labels] = np.inf
+    runner_up = np.where(np.isfinite(others.min(axis=1)), others.argmin(axis=1), -1)
+    return probability, runner_up, alone

@@ -13,7 +13,7 @@ import numpy as np
 from certmix.errors import InputError
 from certmix.hints import did_you_mean
 from certmix.ledger import Ledger, TracePoint
-from certmix.mixture import log_joint, most_probable, probabilities
+from certmix.mixture import assigned, log_joint, most_probable, probabilities
 from certmix.presolve.groups import group_samples
 from certmix.problem import Point, Problem, interchangeable, satisfaction_table
 from certmix.problem.copies import CopiedSamples
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 
 _ARRAYS = ("labels", "means", "weights", "posterior", "runner_up", "fixed", "envelope", "sample_weight")
-FOR_SURE = 1e3  # nats
 
 
 @dataclass(frozen=True, eq=False)
@@ -374,7 +373,7 @@ def build_result(
         if problem.squares and point.value > 0.0:  # at the variance that fits
             inside = int(np.count_nonzero(point.labels < problem.n_clusters))
             known = problem.at_scale(0.5 * inside * problem.n_features / point.value)
-        posterior, runner_up, alone = _posterior(known, point.labels, point.means, point.weights)
+        posterior, runner_up, alone = assigned(known, point.labels, point.means, point.weights)
         posterior[fixed], runner_up[fixed] = 1.0, -1
     lower = ledger.bound
     status = decide(ledger.upper, lower, ledger.tolerances, infeasible=infeasible)
@@ -486,26 +485,3 @@ def _ordered(problem: Problem, point: Point) -> Point:
         old[members] = members[np.lexsort(point.means[members].T[::-1])]
     new = np.argsort(old)
     return replace(point, labels=new[point.labels], means=point.means[old], weights=point.weights[old])
-
-
-def _posterior(
-    problem: Problem, labels: np.ndarray, means: np.ndarray, weights: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Posterior probability of the assigned component, the best other one, and the best one of all."""
-    costs = problem.objective.component_costs(means, weights)
-    if (
-        problem.squares and problem.noise is not None
-    ):  # noise has no density: a sample is in it for sure, or not at all
-        trimmed = labels == problem.n_clusters
-        costs[:, -1] = np.where(trimmed, costs[:, :-1].min(axis=1) - FOR_SURE, np.inf)
-    best = costs.min(axis=1, keepdims=True)
-    odds = np.exp(best - costs)
-    rows = np.arange(len(labels))
-    probability = odds[rows, labels] / odds.sum(axis=1)
-    if problem.n_components == 1:
-        return probability, np.full(len(labels), -1, dtype=np.int64), labels
-    alone = np.where(costs[rows, labels] <= costs.min(axis=1), labels, costs.argmin(axis=1))
-    others = costs.copy()
-    others[rows, labels] = np.inf
-    runner_up = np.where(np.isfinite(others.min(axis=1)), others.argmin(axis=1), -1)
-    return probability, runner_up, alone

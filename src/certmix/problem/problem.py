@@ -13,6 +13,7 @@ import numpy as np
 from certmix.errors import CovarianceWarning, InfeasibleError, InputError, about
 from certmix.hints import did_you_mean
 from certmix.problem.boxes import fixed_weights, mean_box, refuse_beside_squares, weight_box
+from certmix.problem.components import component_count, names_of_components
 from certmix.problem.constraints import Constraint, Copies
 from certmix.problem.copies import CopiedSamples
 from certmix.problem.covariance import Covariance, covariance_of
@@ -138,13 +139,13 @@ class Problem:
             constraints = [*listed(constraints), *copied.ties]
         self.allow_empty = bool(allow_empty)
         with about("n_components"):
-            clusters = _component_count(n_components, rows, self.allow_empty)
+            clusters = component_count(n_components, rows, self.allow_empty)
         self.squares = isinstance(weights, str) and weights == "none"
         with about("noise"):
             self.noise: Noise | None = noise_of(noise, self.samples, squares=self.squares)
         more = int(self.noise is not None)
         self.n_components = clusters + more
-        self.component_names = _component_names(component_names, clusters, self.noise)
+        self.component_names = names_of_components(component_names, clusters, self.noise)
         if self.squares:
             # of the problem that this is a part of
             own = isinstance(covariance, Covariance) and (covariance.scalar or covariance.without_mean.any())
@@ -432,29 +433,6 @@ def _dominated(samples: Samples) -> str:
         f"no covariance was given, and {samples.feature(j)} has {100 * share:.1f} % of the variance and decides the "
         "clustering: scale the features, leave it out, or give variance, precision or covariance"
     )
-
-
-def _component_count(n_components: Any, n: int, allow_empty: bool) -> int:
-    if isinstance(n_components, bool) or not isinstance(n_components, (int, np.integer)):
-        raise InputError(f"n_components must be a whole number, not {n_components!r}")
-    if n_components < 1:
-        raise InputError(f"n_components must be at least 1, not {n_components}")
-    if n_components > n and not allow_empty:
-        raise InputError(
-            f"n_components is {n_components} but there are only {n} samples; every component needs one"
-        )
-    return int(n_components)
-
-
-def _component_names(names: Sequence[str] | None, n_components: int, noise: Noise | None) -> tuple[str, ...]:
-    found = tuple(str(x).strip() for x in (range(n_components) if names is None else names))
-    if len(found) != n_components:
-        raise InputError(f"{len(found)} component names were given for {n_components} components")
-    found += () if noise is None else (NAME,)
-    if len(set(found)) < len(found):
-        twice = next(x for x in found if found.count(x) > 1)
-        raise InputError(f"the component name {twice!r} stands twice")
-    return found
 
 
 def _estimators(estimators: Iterable[str]) -> Iterable[str]:
