@@ -263,3 +263,14 @@ def test_the_checker_refuses_what_cannot_be_said_of_noise(change: dict[str, Any]
     assert read(stated).without_mean.tolist() == [False, False, True]
     with pytest.raises(Rejected, match=message):
         read({**stated, **change})
+
+
+def test_soft_links_beside_noise() -> None:
+    """A penalty is paid where one of two samples is noise, and the optimum is that of all labellings."""
+    rules = [MustLink(0, 3, penalty=1.3), CannotLink(4, 5, penalty=2.0)]
+    problem = Problem(DATA[:6], 2, variance=0.7, noise=0.02, constraints=rules)
+    labellings = [np.array(z) for z in itertools.product((0, 1, -1), repeat=6) if 0 in z and 1 in z]
+    least = min(problem.objective.best(z).value for z in labellings)
+    result = solve(problem, "interval")
+    assert result.objective == pytest.approx(least, rel=1e-9)
+    assert (result.status, result.certificate_level) == ("optimal", "verified")

@@ -119,7 +119,7 @@ def noisy(draw: Draw) -> Claim:
     """One more component of noise, or trimmed k-means, by any engine; half of the time its certificate is checked."""
     rng, p = draw.rng, draw.problem
     n, K = p.n_samples, p.n_components
-    least = int(rng.integers(0, 3)) if draw.chance(0.3) else 0
+    least = int(rng.integers(0, min(2, n) + 1)) if draw.chance(0.3) else 0
     most = int(rng.integers(least, n + 1))
     rules = [*p.given_constraints, *[MinimumSize(least, "noise")] * (least > 0), MaximumSize(most, "noise")]
     rules += [Label(int(rng.integers(n)), "noise")] * draw.chance(0.1)
