@@ -1340,6 +1340,22 @@ MUTANTS = (
         ("tests/variance/test_diagonal.py",),
     ),
     Mutant(
+        "a solve goes on elsewhere",
+        "What was proved at one variance counts at the next.",
+        "variance/inner.py",
+        "return squares == self.squares and np.array_equal(scale, self.scale)",
+        "return squares == self.squares",
+        ("tests/variance/test_inner.py",),
+    ),
+    Mutant(
+        "squares go on as the problem itself",
+        "What was proved of the sum of squares counts for the problem at that variance.",
+        "variance/inner.py",
+        "return squares == self.squares and np.array_equal(scale, self.scale)",
+        "return np.array_equal(scale, self.scale)",
+        ("tests/variance/test_inner.py",),
+    ),
+    Mutant(
         "soft links: nothing to pay",
         "The objective does not count what is broken.",
         "problem/objective.py",

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import certmix
-from certmix import proving
 from certmix.errors import InputError
-from certmix.ledger import Ledger, Progress
-from certmix.observers.base import Silent
-from certmix.options import Options
 from certmix.problem import GaussianPrior, Problem
-from certmix.solving import Run
 from certmix.status import Status, Termination
-from certmix.variance.run import VarianceRun
 from unknown_variance import best_value, truth_with_variance
 
 ROUNDING = 1e-8
@@ -152,73 +145,6 @@ def test_a_run_that_is_cut_short_has_a_bound() -> None:
     assert result.status is Status.FEASIBLE
     assert result.termination is Termination.NODES
     assert math.isfinite(result.lower_bound)
-
-
-class Clock(Silent):
-    """Says that the time is over as soon as a solve at a known variance has ended, or has explored so many nodes."""
-
-    def __init__(self, nodes: float = math.inf) -> None:
-        self.nodes = nodes
-
-    def started(self, problem: Problem, engine: str, ledger: Ledger) -> None:
-        self.ledger = ledger
-
-    def message(self, text: str) -> None:
-        if math.isinf(self.nodes) and text.startswith(("variance", "least sum")):
-            self.ledger.stop.hoist(Termination.TIME)
-
-    def progressed(self, progress: Progress) -> None:
-        if progress.nodes >= self.nodes:
-            self.ledger.stop.hoist(Termination.TIME)
-
-
-def test_a_run_that_is_taken_up_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In turns it solves at no more known variances than at one go, looks for clusterings once, and is verified."""
-    searched: list[int] = []
-    real = VarianceRun.local_search
-    monkeypatch.setattr(VarianceRun, "local_search", lambda run: (searched.append(0), real(run))[1])
-    monkeypatch.setattr(proving, "LEAST_BUDGET", 600.0)
-    data = np.random.default_rng(3).normal(size=(40, 2)) + 3.0 * (np.arange(40) % 2)[:, None]
-    problem, options = Problem(data, 2, variance="unknown"), Options(engine="dual", certificate=True)
-    whole = certmix.solve(problem, options=options)
-    searched.clear()
-    run, found = Run(problem, options, [Clock()]), None
-    for turn in range(20):
-        if turn:
-            run.take_up(options)
-        found = run.search(options)
-        if found.status is Status.OPTIMAL:
-            break
-        assert found.lower_bound <= whole.objective
-    assert turn > 1
-    assert searched == [0]
-    assert found is not None
-    assert found.objective == pytest.approx(whole.objective, abs=1e-9)
-    assert found.envelope is not None
-    assert whole.envelope is not None
-    assert len(found.envelope) == len(whole.envelope)
-    assert run.closed(run.proved(found, options)).certificate_level == "verified"
-
-
-def test_a_solve_that_was_cut_short_goes_on() -> None:
-    """The next turn begins at the same known variance, with the state of the engine and what was proved there."""
-    data = np.random.default_rng(5).normal(size=(60, 3)) + 1.5 * (np.arange(60) % 3)[:, None]
-    problem, options = Problem(data, 3, variance="unknown"), Options(engine="interval", gap=0.3)
-    whole = certmix.solve(problem, options=options, verify=False)
-    exactly = replace(options, gap=1e-9)
-    run = Run(problem, exactly, [Clock(nodes=1)])
-    run.search(exactly)
-    around = run.ledger.kept
-    assert isinstance(around, VarianceRun)
-    cut, nodes = around.cut, run.ledger.nodes
-    assert cut is not None
-    run.take_up(options)
-    run.ledger.observers = ()
-    found = run.search(options)
-    assert run.ledger.kept is around
-    assert found.nodes > nodes
-    assert found.lower_bound <= whole.objective + 1e-9
-    assert whole.lower_bound <= found.objective + 1e-9
 
 
 def test_predictions_use_the_variance_that_was_found(tmp_path: object) -> None:

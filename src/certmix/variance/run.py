@@ -161,7 +161,8 @@ class VarianceRun(Around):
         """How precise a solve should be, in nats, and the bound that the envelope can do with."""
         allowed = self.ledger.tolerances.allowed(self.ledger.upper)
         found, bounds, target = self.ledger.incumbent, self.bounds, self.ledger.cutoff
-        if found is None or not self._points:
+        elsewhere = any(one.scale != scale for one in self.solved if not one.squares)
+        if found is None or not elsewhere:  # the first one, or it goes on
             return TIGHT * allowed, math.inf
         most = float(known.objective.best(found.labels).value)
         needed = bounds.needed(scale, most, target)
