@@ -30,6 +30,7 @@ MARGINS = ("tests/sensitivity/test_run.py",)
 ALTERNATIVES = ("tests/sensitivity/test_alternatives.py",)
 COSTS = ("tests/sensitivity/test_dropping.py",)
 OF_ALL, LISTED, PRICED = ("margins",), ("alternatives",), ("constraint costs",)
+SEARCHED = ("tests/sensitivity/test_boxes.py",)
 EMPTY = ("tests/search/bounds/test_dual.py",)
 RESTRICTION = ("tests/problem/test_restriction.py",)
 ROTATION = ("tests/presolve/test_rotation.py",)
@@ -1099,6 +1100,22 @@ MUTANTS = (
         "result.lower_bound - min(without.objective, result.objective)",
         "result.objective - min(without.objective, result.objective)",
         PRICED,
+    ),
+    Mutant(
+        "margins: exchanges without an allowance",
+        "Clusterings that are not the best are dropped because a move would pay, however little.",
+        "kernels/contraction.py",
+        "saved = gain[k] - arrays.allowance",
+        "saved = gain[k]",
+        OF_ALL,
+    ),
+    Mutant(
+        "margins: open nodes forgotten",
+        "A search by boxes that ends early claims what was settled so far, whatever is left.",
+        "sensitivity/boxes.py",
+        "self.together &= self._same(nodes).all(axis=0)",
+        "pass",
+        SEARCHED,
     ),
     Mutant(
         "margins: fixed below delta",

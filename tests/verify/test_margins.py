@@ -11,6 +11,7 @@ import pytest
 
 import certmix
 from certmix import MustLink, Problem
+from certmix.certificate.draft import stated
 from certmix.engines import engine, why_not
 from certmix.errors import InfeasibleError, InputError
 from certmix.io.certificates import Certificate
@@ -159,3 +160,59 @@ def test_an_unknown_variance_has_a_certificate_too() -> None:
     found = stability(certmix.solve(problem, threads=1), 1.0, threads=1)
     assert found.level == "verified"
     assert any("parts" in part for part in found.certificate.document["parts"])  # type: ignore[union-attr]
+
+
+@pytest.fixture(scope="module")
+def by_boxes() -> Certificate:
+    """The first part is the bound of the problem, the second a tree of boxes."""
+    result = certmix.solve(Problem(TWO, 2, variance=1.0), engine="dual", certificate=True, threads=1)
+    found = stability(result, 2.0, engine="dual", threads=1)
+    assert found.certificate is not None
+    first, second = found.certificate.document["parts"][:2]
+    assert first["pairs"] == []
+    assert [step["kind"] for step in second["steps"]] == ["boxes"]
+    assert len(second["pairs"]) >= 20
+    return found.certificate
+
+
+def changed_part(certificate: Certificate, t: int, **changes: Any) -> str:
+    parts = copy.deepcopy(certificate.document["parts"])
+    parts[t] = {**parts[t], **changes}
+    return said(certificate, parts=parts)
+
+
+def test_boxes_settle_pairs_and_stand_on_the_bound_before_them(by_boxes: Certificate) -> None:
+    """Exchange arguments hold within what the bound allows, so it is proved, and not by another part."""
+    assert said(by_boxes).startswith("Verified")
+    bound, target = (part["bound"] for part in by_boxes.document["parts"][:2])
+    assert "part 0" in changed_part(by_boxes, 0, bound=target) or "Rejected" in changed_part(
+        by_boxes, 0, bound=target
+    )
+    lower = changed_part(by_boxes, 0, bound=bound - 40.0, steps=by_boxes.document["parts"][0]["steps"])
+    assert "is not together" in lower
+
+
+def test_boxes_do_not_settle_what_is_open(by_boxes: Certificate) -> None:
+    """The sample in the middle may be elsewhere within 2 nats, though not in the best clustering."""
+    labels = np.asarray(by_boxes.arrays["incumbent/labels"])
+    other = int(np.flatnonzero(labels == labels[24])[0])
+    pairs = [*by_boxes.document["parts"][1]["pairs"], [other, 24, 1]]
+    assert "is not together" in changed_part(by_boxes, 1, pairs=pairs)
+
+
+def test_what_holds_at_one_variance_is_not_said_of_all(by_boxes: Certificate) -> None:
+    """A tree is about a known variance; with an unknown one its parts have to be envelopes."""
+    problem = Problem(TWO, 2, variance="unknown")
+    result = certmix.solve(problem, engine="hard-em")
+    document = stated(problem, result, {})
+    arrays = {**by_boxes.arrays, "incumbent/variance": np.array([result.variance])}
+    for part in by_boxes.document["parts"][:2]:
+        forged = {
+            **by_boxes.document,
+            **document,
+            "objective": result.objective,
+            "within": 0.0,
+            "parts": [part],
+        }
+        own = {**arrays, **{f"incumbent/{n}": getattr(result, n) for n in ("labels", "means", "weights")}}
+        assert "the variance is unknown" in check(forged, own, TWO).sentence

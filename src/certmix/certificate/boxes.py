@@ -29,7 +29,7 @@ def boxes_of(search: Search | None, root: Root, target: float) -> tuple[Draft, f
     entries = bound.splits.count
     if not 0 < entries <= MOST_ENTRIES:
         return Draft(), math.inf
-    return _draft(bound), SECONDS * entries * root.N * root.K * root.d
+    return drawn(bound), SECONDS * entries * root.N * root.K * root.d
 
 
 @np.errstate(all="ignore")  # what is not a number proves nothing
@@ -54,7 +54,7 @@ def refined(search: Search, root: Root, target: float, late: Callable[[], bool])
         decisions = _decided(tree, left)
         first, _ = bound.splits.split(left.entry, *decisions)
         left = tree.narrow(split(root, left, first, *decisions), *OUTER)
-    return _draft(bound)
+    return drawn(bound)
 
 
 def _decided(tree: Boxes, nodes: Nodes) -> tuple[np.ndarray, ...]:
@@ -77,7 +77,8 @@ def _bound(search: Search) -> IntervalBound:
     return search.bound
 
 
-def _draft(bound: IntervalBound) -> Draft:
+def drawn(bound: IntervalBound) -> Draft:
+    """The splits of a search as a step."""
     draft, names = Draft(), ("kind", "component", "index", "at")
     draft.step(0, "boxes", dict(zip(names, bound.splits.levels()[:4], strict=True)), axis=bound.arrays.axis)
     return draft

@@ -6,19 +6,29 @@ Its parts are in the order in which they were proved: each may use what those be
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from certmix.certificate.boxes import MOST_ENTRIES, drawn
 from certmix.certificate.draft import Unproved, incumbent, stated
 from certmix.certificate.semidefinite import tell
+from certmix.certificate.statement import state
 from certmix.io.certificates import Certificate
 from certmix.problem import Problem
 from certmix.result import Result
+from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.semidefinite.record import Recorder
 from certmix.verify.check import Verdict, check
+from certmix.verify.domain import Domain
+from certmix.verify.evidence import Evidence, Rejected
+from certmix.verify.margins import Chain, boxed
+from certmix.verify.root import Root
+from certmix.verify.statement import data_digest, read
+from certmix.verify.tree import ROOT
 
 Pair = tuple[int, int, int]  # two samples, and whether they are together (1) or apart (0)
 
@@ -59,6 +69,50 @@ def at_once(
     made = tell(recorder, problem, result).certificate(problem, result, target)
     part = by_opposite(pairs[0], made)
     return MarginPart(pairs, {**part.entries, "settled": True}, part.arrays)
+
+
+def bounded(certificate: Certificate, *, verified: bool) -> MarginPart:
+    """What nothing costs less than, for the part that comes next.
+
+    Raises
+    ------
+    Unproved
+        When the bound is not proved in a way that the next part can use.
+    """
+    document = certificate.document
+    if document["claim"] != "bound" or any(step["kind"] == "squares" for step in document["steps"]):
+        raise Unproved("the bound of the clustering is not proved by a tree of its own")
+    return replace(by_opposite((0, 0, 1), certificate, verified=verified), pairs=())
+
+
+def by_boxes(
+    pairs: Sequence[Pair], problem: Problem, bound: IntervalBound, least: float, target: float
+) -> MarginPart:
+    """From the splits of a search by boxes; those pairs for which the checker confirms it.
+
+    Raises
+    ------
+    Unproved
+        With the reason why there is none.
+    """
+    if not 0 < bound.splits.count <= MOST_ENTRIES:
+        raise Unproved("the tree of boxes is too large, or was not kept")
+    whole = json.loads(json.dumps(state(problem)))
+    root = Root(read(whole), problem.data)
+    draft, domain, rows = drawn(bound), Domain.of(root), np.array(pairs)
+    domain.propagate(root)
+    try:
+        evidence = Evidence(draft.steps[0], draft.arrays)
+        with np.errstate(all="ignore"):
+            confirmed = boxed(root, rows, least, domain, evidence, target)
+    except Rejected as error:
+        raise Unproved(str(error)) from None
+    kept = rows[confirmed]
+    tree = {"tree/parent": [-1], "tree/kind": [ROOT], "tree/args": [[0, 0, 0]]}
+    arrays = {name: np.array(a, dtype=np.int32) for name, a in tree.items()} | draft.arrays
+    entries = {"bound": float(target), "steps": draft.steps, "settled": True}
+    known = Chain(whole, root.statement).digest(kept), data_digest(problem.data), float(target)
+    return MarginPart([tuple(row) for row in kept.tolist()], entries, arrays, known)
 
 
 def chained(

@@ -31,8 +31,9 @@ from certmix.io.strict_json import dumps
 from certmix.options import Options
 from certmix.result import Result
 from certmix.sensitivity.alternatives import Alternatives, alternatives
+from certmix.sensitivity.asking import checked_within, positions
 from certmix.sensitivity.margins import Stability
-from certmix.sensitivity.run import checked_within, positions, stability
+from certmix.sensitivity.run import stability
 from certmix.sensitivity.table import progress
 
 if TYPE_CHECKING:

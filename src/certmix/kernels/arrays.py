@@ -24,6 +24,7 @@ class Arrays(NamedTuple):
     size_upper: np.ndarray  # (K,) float
     order: np.ndarray  # (C, d, N) groups sorted by every coordinate
     movable: np.ndarray  # (N,) bool: in no coupling constraint, so exchange arguments hold
+    allowance: float  # how much more than the best one a clustering that is looked for may cost
     plain_means: bool  # means are cluster means: no prior, no box
     conflict_start: np.ndarray  # (N + 1,)
     conflict_with: np.ndarray

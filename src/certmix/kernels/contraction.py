@@ -113,7 +113,8 @@ def drop_dominated(lo, hi, a, b, mask, arrays, rest):
 
     In an optimal clustering no single move to another allowed component pays, provided that the move keeps every
     constraint: so only groups outside all coupling constraints are looked at, the component left must keep its smallest
-    size and the one joined its largest. Valid only where the instance's cost is the exact objective.
+    size and the one joined its largest. Valid only where the instance's cost is the exact objective. A clustering that
+    costs ``allowance`` more than the best one gains no more than that by a move.
     """
     K = lo.shape[0]
     points, scatter, weight, system = arrays.points, arrays.scatter, arrays.weight, arrays.system
@@ -164,7 +165,7 @@ def drop_dominated(lo, hi, a, b, mask, arrays, rest):
             if not holds(mask, g, k):
                 continue
             alternative = second if k == best else cheapest
-            saved = gain[k]
+            saved = gain[k] - arrays.allowance
             if np.isfinite(alternative) and saved > alternative + SLACK * (1 + abs(saved) + abs(alternative)):
                 keeps_size = a[k] - w >= size_lower[k]
                 # A component of one group has its mean at that group, so outside the box this cannot be the case.

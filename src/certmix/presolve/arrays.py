@@ -55,6 +55,7 @@ def instance_arrays(instance: Instance) -> Arrays:
         size_upper=instance.size_upper.astype(np.float64),
         order=order,
         movable=movable,
+        allowance=0.0,
         plain_means=not (instance.prior_weight.any() or instance.problem.has_mean_box),
         conflict_start=conflict_start,
         conflict_with=np.ascontiguousarray(both[:, 1]),

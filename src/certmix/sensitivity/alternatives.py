@@ -20,10 +20,11 @@ from certmix.options import Options
 from certmix.presolve.groups import group_samples
 from certmix.problem import Problem
 from certmix.result import Result
+from certmix.sensitivity.asking import asked
 from certmix.sensitivity.forced import under
 from certmix.sensitivity.margins import Stability
 from certmix.sensitivity.partitions import Piece, canonical, namings
-from certmix.sensitivity.run import LEAST, Run, asked
+from certmix.sensitivity.run import LEAST, Run
 from certmix.sensitivity.witnesses import aligned, value_of
 from certmix.status import Status, Termination
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 from certmix.certificate.draft import Unproved
-from certmix.certificate.margins import MarginPart, Pair, at_once, by_opposite, chained
+from certmix.certificate.margins import MarginPart, Pair, at_once, bounded, by_boxes, by_opposite, chained
 from certmix.interruption import raising
 from certmix.options import Options
 from certmix.problem import Problem
 from certmix.result import Result
+from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.semidefinite.record import NO_RECORD, Recorder
+from certmix.search.record import NoSplits, Splits
 from certmix.sensitivity.margins import Stability
 from certmix.sensitivity.questions import NOBODY, Question
 
@@ -29,6 +32,10 @@ class Proof:
         """Who writes down what is settled at once."""
         return Recorder() if self.wanted else NO_RECORD
 
+    def splits(self) -> NoSplits:
+        """Who writes down the splits of a search by boxes."""
+        return Splits() if self.wanted else NoSplits()
+
     def options(self, options: Options) -> Options:
         """The options of a single run: its proof is checked at once where that is quick, else with the others."""
         return replace(options, certificate=self.wanted, verify="auto" if self.wanted else False)
@@ -44,6 +51,39 @@ class Proof:
             self._parts.append(at_once(pairs, whole, self.result, recorder, target))
         except Unproved as reason:
             self._lacking = self._lacking or str(reason)
+
+    @property
+    def lower(self) -> float:
+        """The bound of the problem that exchange arguments may use: with a proof, one that is proved by a tree."""
+        certificate = self.result.certificate
+        if not self.wanted:
+            return self.result.lower_bound
+        if certificate is None or certificate.infeasible:
+            return -math.inf
+        try:
+            bounded(certificate, verified=False)
+        except Unproved:
+            return -math.inf
+        return float(certificate.bound)
+
+    def by_boxes(
+        self, questions: Sequence[Question], bound: IntervalBound, target: float
+    ) -> Sequence[Question]:
+        """These were settled by boxes before anything else: those that can be put on record, if there has to be one."""
+        if not (self.wanted and questions):
+            return questions
+        certificate, verdict = self.result.certificate, self.result.verdict
+        assert certificate is not None
+        try:
+            least = bounded(certificate, verified=verdict is not None and verdict.verified)
+            part = by_boxes([_pair(q) for q in questions], self.problem, bound, self.lower, target)
+        except Unproved:
+            return ()
+        if not part.pairs:
+            return ()
+        self._parts += [least, part]
+        kept = set(part.pairs)
+        return [q for q in questions if _pair(q) in kept]
 
     def opposite(self, question: Question, found: Result) -> None:
         """The opposite of this was ruled out by a run."""

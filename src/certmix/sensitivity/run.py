@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from certmix import interruption
-from certmix.errors import InputError
 from certmix.ledger import Observer
-from certmix.options import Options, changed, options_of
+from certmix.options import Options
 from certmix.problem import Constraint, Problem
 from certmix.result import Result
+from certmix.sensitivity.asking import Pairs, asked, positions
 from certmix.sensitivity.at_once import together_below
+from certmix.sensitivity.boxes import together_in_boxes
 from certmix.sensitivity.forced import Forced, forced
 from certmix.sensitivity.margins import PairMargin, SampleMargin, Stability, State
 from certmix.sensitivity.proof import Proof
 from certmix.sensitivity.questions import NOBODY, Asker, Question, Questions, representatives
 from certmix.sensitivity.witnesses import aligned, single_moves, value_of
-from certmix.solving import solve
 from certmix.status import Status, Termination
 from certmix.stopping import Stop
 
@@ -36,9 +36,9 @@ SHARE = 0.5  # of the time that is left, for looking at all questions at once
 LOOKS = 3  # at most so many times
 AGAIN = 0.25  # share of the groups that may be left for another look
 AT_ONCE = ("auto", "sdp", "dual")  # engines with which that is done
-NOT_HERE = ("start", "resume", "target")
-
-Pairs = Iterable[tuple[Any, Any]]
+BY_BOXES = ("auto", "dual", "interval", "enumerate")  # likewise, by boxes
+NOT_BOXED = ("sdp", "parts")  # who found the clustering where boxes are of no use
+NODES, MORE = 2000, 40  # that a search by boxes explores: so many, or so many times those of the reported run
 
 
 def stability(
@@ -95,100 +95,6 @@ def stability(
             progress(found)
 
     return Run(problem, result, within, positions(problem, pairs), options, tell, observers).run()
-
-
-def asked(
-    result: Result | Problem,
-    within: float,
-    problem: Problem | None,
-    options: Options | None,
-    given: dict[str, Any],
-    observers: Sequence[Observer],
-) -> tuple[Problem, Result, float, Options]:
-    """What was asked for, checked before any work; a problem without a result is solved."""
-    options, within = checked_options(options, given), checked_within(within)
-    begin = time.perf_counter()
-    if isinstance(result, Problem):
-        _refuse(result)
-        problem, result = result, solve(result, options=options, observers=observers)
-    problem = _problem_of(result, problem)
-    if options.time_limit is not None:
-        spent = time.perf_counter() - begin
-        options = replace(options, time_limit=max(0.0, options.time_limit - spent))
-    return problem, result, within, options
-
-
-def _refuse(problem: Problem) -> None:
-    """Margins are in nats, and about samples that stand for themselves."""
-    if problem.squares:
-        raise InputError(
-            "margins are counted in nats, which k-means does not have: give equal weights and a variance instead "
-            "(weights='uniform', variance=...)"
-        )
-    if problem.rules.soft:
-        raise InputError(
-            "there are no margins and alternatives with soft links yet: leave out their penalties, or the links"
-        )
-    if problem.noise is not None:
-        raise InputError("there are no margins of samples where some may be noise")
-    if problem.sample_weight is not None:
-        raise InputError(
-            "there are no margins of samples with weights: give every sample as often as it counts"
-        )
-
-
-def checked_options(options: Options | None, given: dict[str, Any]) -> Options:
-    """The options of the runs; those that are about a single run are refused."""
-    unknown = [name for name in given if name not in options_of(Options)]
-    if unknown:
-        raise TypeError(f"there is no option {unknown[0]!r}")
-    options = changed(options or Options(), given)
-    for name in NOT_HERE:
-        if getattr(options, name) is not None:
-            raise InputError(f"the option {name} is about one run; here are many")
-    return options
-
-
-def checked_within(within: Any) -> float:
-    if (
-        isinstance(within, bool)
-        or not isinstance(within, (int, float, np.number))
-        or not 0 <= within < math.inf
-    ):
-        raise InputError(f"within must be a number of nats >= 0, not {within!r}")
-    return float(within)
-
-
-def positions(problem: Problem, pairs: Pairs) -> list[tuple[int, int]]:
-    """The positions of pairs of samples."""
-    found = []
-    for pair in pairs:
-        if isinstance(pair, str) or len(tuple(pair)) != 2:
-            raise InputError(f"a pair has two samples, not {pair!r}")
-        i, j = (problem.samples.position(ref) for ref in pair)
-        if i == j:
-            raise InputError(f"a pair has two different samples, not {problem.names[i]!r} twice")
-        found.append((i, j))
-    return found
-
-
-def _problem_of(result: Result, problem: Problem | None) -> Problem:
-    if not isinstance(result, Result):
-        raise InputError(f"stability takes a Result or a Problem, not a {type(result).__name__}")
-    problem = result.problem if problem is None else problem
-    if problem is None:
-        raise InputError("the result was loaded from a file: give the problem, too (problem=...)")
-    _refuse(problem)
-    if result.labels is None:
-        raise InputError("there is no clustering whose margins could be found: " + result.sentence())
-    if len(result.labels) != problem.n_samples or result.n_components != problem.n_components:
-        raise InputError("the problem given is not that of the result: it has other samples or components")
-    value, slack = value_of(problem, result.labels), 1e-9 * max(1.0, abs(result.objective))
-    if not abs(value - result.objective) <= slack:
-        raise InputError(
-            "the problem given is not that of the result: its clustering has another objective there"
-        )
-    return problem
 
 
 class Run:
@@ -249,6 +155,8 @@ class Run:
             self._linked()
             self._first_witnesses()
             self.tell(self.state())
+            self._by_boxes()
+            self.tell(self.state())
             self._at_once()
             self.tell(self.state())
             while not self.interrupted and self.left > LEAST and (waiting := self._waiting()):
@@ -302,6 +210,40 @@ class Run:
             single_moves(
                 self.problem, self.labels, result.means, result.weights, result.variance, self.learn, late
             )
+
+    def _by_boxes(self) -> None:
+        """What one search over all clusterings below the target settles, before anything is known."""
+        asked = [i for i in self._waiting() if self.questions.all[i].second != NOBODY]
+        asked = [i for i in asked if self.questions.all[i].together]
+        wanted = self.options.engine in BY_BOXES and self.result.engine not in NOT_BOXED
+        if len(asked) < FEW or not wanted or not math.isfinite(self.proof.lower) or self.left <= LEAST:
+            return
+        questions, stop = [self.questions.all[i] for i in asked], Stop(self.left * SHARE)
+
+        def told(labels: np.ndarray) -> float:
+            value = value_of(self.problem, labels)
+            if math.isfinite(value):
+                self.learn(aligned(self.problem, labels, self.labels), value)
+            return value
+
+        with interruption.raising():
+            found = together_in_boxes(
+                self.problem,
+                np.array([(q.first, q.second) for q in questions]),
+                self.target,
+                self.proof.lower,
+                told,
+                max(NODES, MORE * self.result.nodes),
+                stop,
+                self.proof.splits(),
+            )
+            self.interrupted = stop.reason is Termination.INTERRUPTED
+            if found.bound is None:
+                return
+            settled = [q for q, together in zip(questions, found.together, strict=True) if together]
+            for question in self.proof.by_boxes(settled, found.bound, 0.5 * (self.cutoff + self.target)):
+                i = self.questions.place(question)
+                self.bound[i] = max(self.bound[i], self.target)
 
     def _at_once(self) -> None:
         """What one look at all clusterings below the target settles; another one, if much has become one group."""

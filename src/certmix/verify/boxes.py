@@ -89,11 +89,20 @@ class Boxes:
     """Narrows nodes and bounds them, against a target for the cost in the coordinates of a root.
 
     ``axis`` is the coordinate along which components of which the statement says the same are in order. With
-    ``multipliers`` the root has one component: its sets are priced, the other groups are outside.
+    ``multipliers`` the root has one component: its sets are priced, the other groups are outside. What is concluded is
+    true of all that costs at most ``allowance`` more than the cheapest.
     """
 
-    def __init__(self, root: Root, target: float, axis: int = 0, multipliers: Array | None = None) -> None:
+    def __init__(
+        self,
+        root: Root,
+        target: float,
+        axis: int = 0,
+        multipliers: Array | None = None,
+        allowance: float = 0.0,
+    ) -> None:
         self.root, self.target, self.axis, self.outside = root, target, axis, multipliers is not None
+        self.allowance = allowance
         self.x, scatter = root.points[root.system], root.scatter[root.system]  # (K, N, d), (K, N)
         t = np.zeros(root.N) if multipliers is None else multipliers
         self.constant, self.size = scatter - t, scatter + np.abs(t)  # and the sum of absolute values in it
@@ -222,7 +231,7 @@ class Boxes:
         flat = s.allowed.transpose(1, 0, 2).reshape(s.allowed.shape[1], -1)
         return flat.take(node * self.root.N + group, axis=1)
 
-    # -- what is true of the cheapest only -------------------------------------------------------------------------
+    # -- what is true of the cheapest only, and of what costs little more: it saves no more than that by a move --
     def _exchange(self, s: Nodes, p: Pairs) -> None:
         c, w, k = self.root, self.kinds, np.arange(self.root.K)[:, None, None]
         a, b = s.a.T[:, :, None], s.b.T[:, :, None]
@@ -245,7 +254,8 @@ class Boxes:
             keeps = np.concatenate([keeps, nothing == 0])
         _, cheapest, second, here = _two_least(price)
         other = np.where(here, second, cheapest)
-        pays = gain - other > self.outward * (np.abs(gain) + np.abs(other))  # not if one of them is no number
+        slack = self.allowance + self.outward * (np.abs(gain) + np.abs(other))
+        pays = gain - other > slack  # not if one of them is no number
         s.allowed[p.node, :, p.group] = (p.allowed & ~(pays & keeps)).T
 
     def _each(self, p: Pairs, table: Array) -> Array:
@@ -429,8 +439,8 @@ def roots(boxes: Boxes, domain: Domain) -> Nodes:
     return Nodes(*(np.stack(part) for part in zip(*nodes, strict=True)))
 
 
-def boxes(root: Root, domain: Domain, evidence: Evidence, target: float) -> float:
-    """Check a tree of boxes; the target, if nothing below it is left."""
+def leaves(root: Root, domain: Domain, evidence: Evidence, target: float, allowance: float = 0.0) -> Nodes:
+    """The leaves of a tree of boxes in which something below the target may be left."""
     kind = evidence.integers("kind", None, low=LEAF, high=GROUP)
     component = evidence.integers("component", len(kind), low=0, high=root.K - 1)
     index = evidence.integers("index", len(kind), low=0, high=max(root.N, root.d, root.n))
@@ -438,8 +448,13 @@ def boxes(root: Root, domain: Domain, evidence: Evidence, target: float) -> floa
     if not math.isfinite(target):
         raise Rejected("a tree of boxes does not prove that nothing is feasible")
     above = math.nextafter(target + root.error, math.inf)
-    tree = Boxes(root, above, evidence.whole("axis", 0, root.d - 1))
-    left = follow(tree, roots(tree, domain), kind, component, index, at)
+    tree = Boxes(root, above, evidence.whole("axis", 0, root.d - 1), allowance=allowance)
+    return follow(tree, roots(tree, domain), kind, component, index, at)
+
+
+def boxes(root: Root, domain: Domain, evidence: Evidence, target: float) -> float:
+    """Check a tree of boxes; the target, if nothing below it is left."""
+    left = leaves(root, domain, evidence, target)
     if len(left.entry):
         raise Rejected(f"entry {left.entry[0]} of the tree of boxes is a leaf in which something is left")
     return target

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,11 +13,12 @@ import numpy as np
 
 from certmix.verify import chords, criteria, incumbent, softlinks, statement
 from certmix.verify.boxes import boxes
+from certmix.verify.domain import Domain
 from certmix.verify.dynamic import dynamic
 from certmix.verify.enumeration import enumerate_all
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.lagrangian import lagrangian
-from certmix.verify.margins import Chain, settled
+from certmix.verify.margins import Chain, boxed, settled
 from certmix.verify.parts import Partition
 from certmix.verify.root import Root
 from certmix.verify.semidefinite import semidefinite
@@ -37,6 +38,8 @@ STEPS: Kinds = {
 }
 # What these exclude costs the target or more; no argument about the best clustering takes anything from a domain.
 FOR_ALL: Kinds = {"enumerate": enumerate_all, "semidefinite": semidefinite}
+# Bounds in the coordinates of the root, lowered by its error.
+IN_COORDINATES: Kinds = {name: step for name, step in STEPS.items() if name != "squares"}
 COMBINATORIAL: Kinds = {"enumerate": enumerate_all}  # no rounded number decides about infeasibility
 Document = Mapping[str, Any]
 Arrays = Mapping[str, np.ndarray]
@@ -179,13 +182,20 @@ def _value(stated: Statement, data: np.ndarray, document: Document, evidence: Ev
     return math.nextafter(value + error, math.inf)
 
 
-def _walked(root: Root, proof: Document, evidence: Evidence, target: float, kinds: Kinds) -> Walked:
+def _walked(
+    root: Root,
+    proof: Document,
+    evidence: Evidence,
+    target: float,
+    kinds: Kinds,
+    settled: Callable[[Domain], bool] = lambda domain: False,
+) -> Walked:
     """Check the tree and the steps that prove the target."""
     entries = _entries(proof)
     alone = len(entries) == 1 and np.size(evidence.arrays.get(evidence.full("tree/parent"), ())) == 1
     if not alone and any(entry.get("kind") == "boxes" for entry in entries):
         raise Rejected("a tree of boxes must be the only step of the only node")
-    return walk(root, evidence, entries, target, kinds)
+    return walk(root, evidence, entries, target, kinds, settled)
 
 
 def _entries(proof: Document) -> list[Mapping[str, Any]]:
@@ -300,13 +310,20 @@ def _margins(
         raise Rejected("it has no parts, or is about less than nothing")
     most = _value(stated, data, document, evidence)
     cutoff = math.nextafter(most + within, math.inf)
-    chain, nodes, leaves = Chain(document["statement"], stated), 0, 0
+    chain, nodes, leaves, least = Chain(document["statement"], stated), 0, 0, -math.inf
     for t, part in enumerate(parts):
         pairs = chain.pairs(part.get("pairs"))
         inside = Evidence({"arrays": evidence.full(f"parts/{t}/")}, evidence.arrays)
+        if stated.unknown and (part.get("settled") is True or len(pairs) == 0):
+            raise Rejected(f"part {t} is about a known variance, but the variance is unknown")
+        if len(pairs) == 0:  # nothing costs less: what the next part may use
+            least, itself = _number(part, "bound"), chain.statement()
+            if (statement.digest(itself), document["digests"]["data"], least) not in known:
+                _walked(Root(statement.read(itself), data), part, inside, least, IN_COORDINATES)
+            continue
         if part.get("settled") is True:
-            bound, root = _number(part, "bound"), Root(statement.read(chain.statement()), data)
-            walked = walk(root, inside, _entries(part), bound, FOR_ALL, partial(settled, root, pairs))
+            bound = _number(part, "bound")
+            walked = _settled(chain, data, part, inside, pairs, least, known)
         elif len(pairs) != 1:
             raise Rejected(f"part {t} is not about one pair")
         elif part.get("bound", 0) is None:
@@ -317,7 +334,7 @@ def _margins(
             walked = _part(t, part, chain.statement(pairs[0]), data, evidence, known)
         if not bound > cutoff:
             raise Rejected(f"the bound {bound!r} of part {t} is not above {cutoff!r}, {within!r} nats more")
-        nodes, leaves = nodes + walked.nodes, leaves + walked.leaves
+        nodes, leaves, least = nodes + walked.nodes, leaves + walked.leaves, -math.inf
         chain.add(pairs)
     claimed = chain.pairs(document.get("pairs"))
     if not chain.follows(claimed):
@@ -328,6 +345,30 @@ def _margins(
         f"{together} pairs of samples are together and {len(claimed) - together} are apart."
     )
     return Verdict(True, "verified", sentence, value=most, nodes=nodes, leaves=leaves)
+
+
+def _settled(
+    chain: Chain,
+    data: np.ndarray,
+    part: Document,
+    inside: Evidence,
+    pairs: np.ndarray,
+    least: float,
+    known: Known,
+) -> Walked:
+    """A tree in whose leaves all pairs are together, or everything reaches the bound of the part."""
+    bound = _number(part, "bound")
+    if known and (chain.digest(pairs), statement.data_digest(data), bound) in known:
+        return Walked(0, 0)
+    root = Root(statement.read(chain.statement()), data)
+
+    def by_boxes(root: Root, domain: Domain, evidence: Evidence, target: float) -> float:
+        if not boxed(root, pairs, least, domain, evidence, target).all():
+            raise Rejected("in a leaf of the tree of boxes a pair is not together")
+        return target
+
+    kinds = {**FOR_ALL, "boxes": by_boxes}
+    return _walked(root, part, inside, bound, kinds, partial(settled, root, pairs))
 
 
 def _comparison(document: Document, arrays: Arrays, data: np.ndarray, known: Known) -> Verdict:

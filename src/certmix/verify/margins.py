@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from certmix.verify.boxes import leaves
 from certmix.verify.domain import Domain
-from certmix.verify.evidence import Rejected
+from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.root import Root, groups_of
-from certmix.verify.rounding import Array
-from certmix.verify.statement import Statement, read
+from certmix.verify.rounding import UNIT, Array
+from certmix.verify.statement import Statement, digest, read
 
 
 def with_links(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,6 +60,10 @@ class Chain:
         for i, j, together in pairs.tolist():
             self._rules["together" if together else "apart"].append([i, j])
 
+    def digest(self, pairs: Array) -> str:
+        """Of the statement and of pairs that are settled at once."""
+        return digest({**self.statement(), "settled": pairs.tolist()})
+
     def follows(self, pairs: Array) -> bool:
         """Whether links and what was proved have these pairs together, or apart."""
         s = read(self.statement())
@@ -73,9 +78,28 @@ class Chain:
 
 def settled(root: Root, pairs: Array, domain: Domain) -> bool:
     """Whether all pairs are together in everything that a domain holds."""
+    return bool(_together(root, pairs, domain.allowed).all())
+
+
+def boxed(root: Root, pairs: Array, least: float, domain: Domain, evidence: Evidence, target: float) -> Array:
+    """Which pairs are together in everything below the target, by a tree of boxes; nothing costs less than ``least``.
+
+    ``least`` was proved of the same root, so in its coordinates nothing costs less than that and ``root.error``: what
+    is below the target there saves no more by a move than the target less ``least``.
+    """
+    rounding = 16 * UNIT * (abs(target) + abs(least) + root.error)
+    left = leaves(root, domain, evidence, target, max(0.0, target - least) + rounding)
+    found = np.ones(len(pairs), dtype=bool)
+    for allowed in left.allowed:
+        found &= _together(root, pairs, allowed.T)
+    return found
+
+
+def _together(root: Root, pairs: Array, allowed: Array) -> Array:
+    """Of every pair, whether both have one candidate left, the same one, or are in one group."""
     if not (pairs[:, 2] == 1).all():
         raise Rejected("a tree settles pairs that are together only")
     a, b = root.group[pairs[:, 0]], root.group[pairs[:, 1]]
-    one = domain.allowed.sum(axis=1) == 1
-    same = one[a] & (domain.allowed[a] == domain.allowed[b]).all(axis=1)
-    return bool((same | (a == b)).all())
+    one = allowed.sum(axis=1) == 1
+    same = one[a] & (allowed[a] == allowed[b]).all(axis=1)
+    return np.asarray(same | (a == b))

@@ -26,17 +26,24 @@ class IntervalBound:
 
     A node keeps which groups are left and sums over the settled ones (see :mod:`certmix.kernels.settled`). A candidate
     set may be narrowed by anyone; the kernel settles what has become decided.
+
+    With an ``allowance`` nothing is lost that costs so much more than the best clustering: exchange arguments are about
+    moves that save more than that.
     """
 
     reaches = False
 
     def __init__(
-        self, instance: Instance, threads: Threads | None = None, splits: NoSplits | None = None
+        self,
+        instance: Instance,
+        threads: Threads | None = None,
+        splits: NoSplits | None = None,
+        allowance: float = 0.0,
     ) -> None:
         self.instance = instance
         self.threads = threads or Threads(1)
         self.splits = splits or NoSplits()
-        self.arrays = instance_arrays(instance)
+        self.arrays = instance_arrays(instance)._replace(allowance=allowance)
         narrow = [
             t for t, bits in ((np.int8, 7), (np.int16, 15), (np.int32, 31)) if instance.n_components <= bits
         ]
