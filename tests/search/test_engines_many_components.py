@@ -7,6 +7,7 @@ import pytest
 
 from certmix import solve
 from certmix.problem import CannotLink, Label, Problem
+from certmix.search import engines
 from certmix.status import Status
 
 
@@ -41,3 +42,15 @@ def test_boxes_with_known_labels(K: int) -> None:
     distance[[0, 1], [0, 1]] = np.inf
     assert result.labels[K + 2 :].tolist() == list(range(2, 9))
     assert result.labels[K : K + 2].tolist() == distance[:2].argmin(axis=1).tolist()
+
+
+def test_boxes_have_short_turns_where_multipliers_do_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same proof with fewer boxes: with many components they close nothing that multipliers leave."""
+    problem = Problem(np.random.default_rng(3).uniform(size=(150, 2)), 12, variance=1e-3, weights="uniform")
+    results = []
+    for share in (1.0, engines.SHORTER):
+        monkeypatch.setattr(engines, "SHORTER", share)
+        results.append(solve(problem, "dual", threads=1, gap=1e-4, certificate=False))
+    assert [result.status for result in results] == [Status.OPTIMAL] * 2
+    assert results[1].objective == pytest.approx(results[0].objective, rel=1e-4)
+    assert results[1].nodes < results[0].nodes

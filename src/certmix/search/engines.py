@@ -29,6 +29,8 @@ from certmix.status import Termination
 FIRST_TURN = 2e8
 PROBE_NODES = 500
 INTERVAL_NODE = 40  # one interval node costs about so much more than one pricing node, per component
+# With many components boxes of means close little that multipliers do not: their turns are so much shorter.
+MANY_COMPONENTS, SHORTER = 10, 0.1
 
 
 class IntervalEngine:
@@ -90,6 +92,7 @@ class Race:
         self.bound: DualBound | None = None
         self.dual: Search | None = None
         self.per_node = instance.n_groups * instance.n_components * instance.n_features * INTERVAL_NODE
+        self.share = SHORTER if instance.n_components >= MANY_COMPONENTS else 1.0
         self.turn = self.earlier.of("own").numbers.get("turn", min(FIRST_TURN, PROBE_NODES * self.per_node))
         ledger.record, ledger.resumable = RunRecord(self.interval), self
 
@@ -105,7 +108,7 @@ class Race:
 
     def run(self) -> Termination:
         while True:
-            end = self.interval.nodes + int(self.turn / self.per_node)
+            end = self.interval.nodes + int(self.share * self.turn / self.per_node)
             self.ledger.phase = "boxes of means"
             reason = self.interval.run(pause=lambda: self.interval.nodes >= end)  # noqa: B023
             if reason is not None:
