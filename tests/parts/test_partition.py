@@ -15,6 +15,7 @@ from certmix.parts.sizes import chosen, sizes_for, tried
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import MustLink, Point, Problem
 from certmix.problem.restriction import Restriction
+from certmix.search.threads import Threads
 
 
 def clustered(n: int = 240, d: int = 2, **settings: object) -> tuple[Instance, Point]:
@@ -100,5 +101,25 @@ def test_sizes_follow_the_gap_and_the_time() -> None:
     assert size(1e-9) == sizes[-1]
     assert size(1e-9, lambda size: 0.0) == sizes[-1]
     assert size(1e-9, lambda size: 1e3 * size) == sizes[0]
-    assert size(1e-9, lambda size: 1e3 * abs(size - 300)) == 300
+    assert size(1e-9, lambda size: 1e-4 * abs(size - 300)) == 300
+    assert size(1e-9, lambda size: 0.9 + 1e-9 * size if size > 200 else 1e-3) == 200, (
+        "none of the larger is of use"
+    )
     assert sizes_for(clustered(300, 6)[0]) == []
+
+
+def test_threads_and_units_change_no_partition() -> None:
+    """Parts that meet at the same time have nothing in common, and data in other units are dealt alike."""
+    instance, point = clustered(600, 6)
+    alone = Imitation(instance, point).parts(np.arange(600), 12, 0)
+    with Threads(3) as threads:
+        together = Imitation(instance, point, threads).parts(np.arange(600), 12, 0)
+    assert all(np.array_equal(a, b) for a, b in zip(alone, together, strict=True))
+    problem = instance.problem.replace(weights="none")
+    for times in (1e-6, 1e6):
+        other = problem.replace(data=times * problem.data)
+        parts = [
+            Imitation(reduce(p), p.objective.best(point.labels)).parts(np.arange(600), 12, 0)
+            for p in (problem, other)
+        ]
+        assert all(np.array_equal(a, b) for a, b in zip(*parts, strict=True))

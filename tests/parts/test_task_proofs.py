@@ -13,12 +13,19 @@ from certmix import Problem, solve
 from certmix.certificate.parts import PartProof
 from certmix.engines import engine, why_not
 from certmix.io.npz import NestedArrays, Spool
+from certmix.parts import task as parts_task
 from certmix.parts.account import Part
 from certmix.parts.task import PartTask
 from certmix.problem import CannotLink, DirichletPrior, GaussianPrior, MinimumSize, MustLink
 from certmix.problem.restriction import Restriction
 from claims import find_truth
 from random_instances import random_problem
+
+
+@pytest.fixture(autouse=True)
+def time_for_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a proof may take longer than what a run usually gives it."""
+    monkeypatch.setattr(parts_task, "LEAST_BUDGET", 600.0)
 
 
 def clusters(n: int, d: int, **settings: object) -> Problem:

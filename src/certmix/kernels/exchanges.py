@@ -12,7 +12,7 @@ import numpy as np
 from certmix.kernels.compiled import njit
 
 ROUNDS = 4  # over the members of two parts, before others have their turn
-GAIN = 1e-9  # an exchange that gains less, in nats, is not made
+GAIN = 1e-9  # an exchange that gains less, in units of the scale, is not made
 
 
 @njit(nogil=True)
@@ -23,7 +23,7 @@ def exchange(points, system, posterior, weight, hard, soft, scale, members, star
     ----------
     points : (C, N, d); system : (K,), coordinates of every component; posterior : (N, K); weight : (N,)
     hard, soft : (K, d), centres from which moments are measured
-    scale : (K,), what the square of a difference costs, in nats
+    scale : (K,), what the square of a difference costs
     members : groups sorted by part and cluster; start : (T, K + 1), where those of a part and cluster begin
     sums : (T, 2, K, d + 1), moments and weight of every part, hard and soft; kept up to date
     pairs : (P, 2), parts; stop : (1,) byte, ends the work when it is set

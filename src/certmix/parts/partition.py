@@ -16,6 +16,8 @@ import numpy as np
 from certmix.kernels.exchanges import exchange, tally
 from certmix.presolve.instance import Instance
 from certmix.problem import Point
+from certmix.search.bounds.scale import Scale
+from certmix.search.threads import Threads
 from certmix.stopping import current
 
 SWEEPS = 30  # rounds in which every part meets another
@@ -31,11 +33,17 @@ class Imitation:
     ----------
     instance : Instance
     point : the clustering, with its means and weights
+    threads : that exchange; what they come to does not depend on how many they are
+
+    Attributes
+    ----------
+    unit : nats: the unit of costs, so that data in other units are dealt in the same way
     """
 
-    def __init__(self, instance: Instance, point: Point) -> None:
-        self.instance = instance
+    def __init__(self, instance: Instance, point: Point, threads: Threads | None = None) -> None:
+        self.instance, self.threads = instance, threads or Threads(1)
         self.label = instance.contract(point.labels)
+        self.unit = Scale.of(instance, self.label).cost
         self.posterior = _posterior(instance, point)
         self.points = np.ascontiguousarray(instance.points)
         K = instance.n_components
@@ -73,20 +81,30 @@ class Imitation:
         cells = np.cumsum(np.bincount(part * K + label, minlength=count * K)).reshape(count, K)
         start = np.concatenate([np.concatenate([[0], cells[:-1, -1]])[:, None], cells], axis=1)
         sizes = np.bincount(label, self.weight[groups], minlength=K)
-        scale = count / (2.0 * np.maximum(sizes, 1.0))
+        scale = count / (2.0 * self.unit * np.maximum(sizes, 1.0))
         points = np.ascontiguousarray(self.points[:, groups])
         given = points, self.system, self.posterior[groups], self.weight[groups]
         members = np.arange(len(groups))
         sums = np.zeros((count, 2, K, d + 1))
         tally(*given, label, self.hard, self.soft, part, sums)
         stop, end = current(), time.perf_counter() + seconds
+
+        def meet(pairs: np.ndarray, reach: int) -> bool:
+            """Let pairs of parts exchange, of which none has a part of another; whether they did."""
+            made = np.zeros(len(pairs), dtype=np.int64)
+
+            def work(first: int, last: int) -> None:
+                mine = pairs[first:last]
+                made[first] = exchange(
+                    *given, self.hard, self.soft, scale, members, start, sums, mine, reach, stop.flag
+                )
+
+            self.threads.over(len(pairs), work)
+            return bool(made.any())
+
         for sweep in range(SWEEPS):
             pairs = rng.permutation(count)[: count // 2 * 2].reshape(-1, 2)
-            reach = min(REACH * 2**sweep, len(groups))
-            made = exchange(
-                *given, self.hard, self.soft, scale, members, start, sums, pairs, reach, stop.flag
-            )
-            if made == 0 or time.perf_counter() > end:
+            if not meet(pairs, min(REACH * 2**sweep, len(groups))) or time.perf_counter() > end:
                 break
         return groups[members], part
 

@@ -29,12 +29,13 @@ from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Point, Problem
 from certmix.problem.restriction import Restriction
 from certmix.search.stopping import stop_reason
+from certmix.search.threads import Threads
 from certmix.state import State
 from certmix.status import Termination
 from certmix.stopping import Stop
 
 PARTITION_TIME = 0.05  # share of the time left for exchanges, and again for dealing parts anew
-TRIAL_TIME = 0.02  # likewise, for parts of one size that are only looked at
+TRIAL_TIME = 0.01  # likewise, for parts of one size that are only looked at
 MORE_TIME = 1.5  # times as long as before a part may take when it is tried again
 FIRST_ROUND = 0.9  # share of the time left that parts may take when they are first worked on
 
@@ -252,12 +253,16 @@ class PartsRun:
     # -- partitions ------------------------------------------------------------------------------------------
     def _partitioned(self) -> list[Part]:
         """Parts in the image of the incumbent, of the size that promises most; none if there was no time."""
-        ledger, options = self.ledger, self.options
+        options = self.options
         sizes = [options.part_size] if options.part_size else sizes_for(self.instance)
         if self.processes is not None:  # one node of some samples
             some = np.random.default_rng(options.seed).choice(self.instance.n_groups, sizes[0], replace=False)
             self.processes.prepare(self._task(Job(self._made(np.sort(some)), 0.0, 1), math.inf))
-        imitation = Imitation(self.instance, self._point())
+        with Threads(options.n_threads) as threads:
+            return self._dealt(Imitation(self.instance, self._point(), threads), sizes)
+
+    def _dealt(self, imitation: Imitation, sizes: list[int]) -> list[Part]:
+        ledger, options = self.ledger, self.options
         ledger.phase = "size of parts"
         sizes = [size for size in sizes if self._slots * size <= self.instance.n_groups] or sizes[:1]
         if ledger.incumbent is None:

@@ -23,6 +23,8 @@ FEW_DIMENSIONS = (250, 500, 1000, 2000)
 MANY_DIMENSIONS = (100, 150, 200, 300, 400, 500, 600)
 MOST_MADE = 20  # parts of a size that are looked at; where there are no more, they are the partition
 WORTH = 0.5  # share of the gap of larger parts that smaller ones may lose by the partition alone to be tried
+HOPELESS = 0.02  # relative gap: where parts are left with more, only ...
+MUCH_SMALLER = 0.7  # ... times as large ones are tried
 HOPE = 2.0  # times the gap: parts that lose less are dealt anew where they do much better alone
 
 
@@ -102,10 +104,13 @@ def chosen(
     best, least = trials[-1], math.inf
     while work is not None and trials and not over() and trials[-1].loss < WORTH * least:
         found = trials.pop()
-        promised = found.loss + work(found)
-        if promised >= least:
+        inside = work(found)
+        if found.loss + inside < least:
+            best, least = found, found.loss + inside
+        elif inside < found.loss:  # smaller ones lose more
             break
-        best, least = found, promised
-        if promised <= allowed:
+        if least <= allowed:
             break
+        if inside > HOPELESS:
+            trials = [trial for trial in trials if trial.size <= MUCH_SMALLER * found.size]
     return best

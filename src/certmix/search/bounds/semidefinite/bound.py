@@ -88,7 +88,7 @@ class SemidefiniteBound:
         )
 
     def root(self) -> Nodes:
-        """The roots: one for each choice of empty components, some of them split by the smallest size.
+        """The roots: one for each choice of empty components; where none is empty it may be split by the smallest size.
 
         Those of few components come first: they are soon closed, and until all roots are bounded nothing is known.
         """
@@ -130,8 +130,9 @@ class SemidefiniteBound:
         """Split a large root: a component is much smaller than the incumbent's smallest, or none is."""
         region = Region(root["mask"], root["a"], root["b"], apart)
         found = None
-        if self.instance.n_groups >= self.split_from:
-            found = smallest_size(region, self.instance, self.labels, min(LEAST_SPLIT, self.split_from))
+        if self.instance.n_groups >= self.split_from and np.all(root["b"] > 0):
+            fewest = min(LEAST_SPLIT, self.split_from)
+            found = smallest_size(region, self.instance, self.labels, self._around.unit, fewest)
         if found is None:
             return [root]
         alike, size = found

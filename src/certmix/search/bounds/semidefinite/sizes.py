@@ -6,21 +6,22 @@ import numpy as np
 
 from certmix.presolve.instance import Instance
 from certmix.search.bounds.semidefinite.contraction import Region, contract
-from certmix.search.bounds.semidefinite.pools import is_linear, pools_of
+from certmix.search.bounds.semidefinite.pools import bend, pools_of
 
 SPLIT_SHARE = 0.5  # of the incumbent's smallest cluster: the size at which a root is split
 LEAST_SPLIT = 10  # samples: it is not split below
+HARDLY_BENT = 0.02  # of what the samples cost: sizes matter little where the entropy is so close to a line
 
 
 def smallest_size(
-    region: Region, instance: Instance, labels: np.ndarray, fewest: int
+    region: Region, instance: Instance, labels: np.ndarray, unit: float, fewest: int
 ) -> tuple[np.ndarray, int] | None:
     """Exchangeable components and a size: one of them has at most that many samples, or none has.
 
     The first is far from optimal as a rule, and soon closed. But as long as both are in one node, the multipliers have
     to hold for very small clusters too, which are many, and hardly a pair of groups can be shown to be apart. None
     where a split is not worth it: components that all differ, an incumbent with a very small cluster, an entropy that
-    is a line, so that sizes do not matter.
+    is nearly a line beside the distances (``unit`` is their variance), so that sizes do not matter.
     """
     alike = max(region.untouched(instance), key=len, default=np.zeros(0, dtype=np.int64))
     if len(alike) < 2:
@@ -32,6 +33,7 @@ def smallest_size(
         return None
     pools = pools_of(region, contract(region, instance), instance)
     pool = next(p for p in pools if alike[0] in p.components)
-    if not pool.sizes.any() or is_linear(pool, low, high):
+    distances = 0.5 * instance.n_features * instance.n_samples * unit
+    if not pool.sizes.any() or bend(pool, low, high) <= HARDLY_BENT * distances:
         return None
     return alike, size
