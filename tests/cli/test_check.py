@@ -162,3 +162,29 @@ def test_check_explains_a_contradiction(certmix, write):
     answer = certmix(CHECK.format(write("must-link,s1;s2,,\ncannot-link,s2;s1,,\n")))
     assert answer.code == 4
     assert "infeasible" in answer.err
+
+
+def test_soft_links_are_broken_at_a_cost_that_is_said(certmix, write):
+    """A link with a penalty may be broken; JSON and summary say which, and that it is paid for."""
+    name = write(
+        '[[constraint]]\ntype = "must-link"\nsamples = ["s1", "s2"]\npenalty = 0.25\n'
+        '[[constraint]]\ntype = "cannot-link"\nsamples = ["s1", "s2"]\npenalty = 100\n',
+        "soft.toml",
+    )
+    answer = certmix(f"{SMALL} {name} --json")
+    assert [(c["satisfied"], c["penalty"]) for c in answer.json["constraints"]] == [
+        (False, 0.25),
+        (True, 100.0),
+    ]
+    assert "1 broken for 0.25" in certmix(f"{SMALL} {name}").out
+
+
+def test_soft_links_that_contradict_each_other_are_not_said_to_hold_together(certmix, write):
+    """They may be broken, which is what the answer says of them."""
+    links = [
+        f'[[constraint]]\ntype = "{t}-link"\nsamples = ["s1", "s2"]\npenalty = 1\n'
+        for t in ("must", "cannot")
+    ]
+    out = certmix(CHECK.format(write("".join(links), "soft.toml"))).out
+    assert "hold together" not in out
+    assert "2 soft links have a penalty and may be broken" in out

@@ -1489,4 +1489,12 @@ MUTANTS = (
         "return np.ones(precision.entries.shape[1]), np.zeros(precision.entries.shape[1])",
         NOISY,
     ),
+    Mutant(
+        "soft links: another node's bound",
+        "A node is bounded by a problem in which links have to hold that it does not keep.",
+        "softlinks/run.py",
+        "[one for one in self._solved if one.kept <= node.kept]",
+        "list(self._solved)",
+        SOFT,
+    ),
 )

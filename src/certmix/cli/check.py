@@ -38,8 +38,12 @@ def check_command(
     for item in asked.problem.given_constraints:
         print(f"{describe(asked.problem, item)}{item.at()}")
     check_feasible(asked.problem)
-    count = len(asked.problem.constraints)
-    print("This constraint can hold." if count == 1 else f"These {count} constraints can hold together.")
+    soft = len(asked.problem.rules.soft)
+    count = len(asked.problem.constraints) - soft
+    if count or not soft:
+        print("This constraint can hold." if count == 1 else f"These {count} constraints can hold together.")
+    if soft:
+        print(f"{soft} soft link{' has' if soft == 1 else 's have'} a penalty and may be broken.")
 
 
 MODEL = ("variance", "precision", "precision_from", "class_column", "weights", "prior", "constraints")

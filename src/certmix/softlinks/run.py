@@ -59,6 +59,7 @@ class SoftRun:
         self.infeasible = False  # as long as no node has a clustering
         self._turns = itertools.count()
         self._open: list[tuple[float, int, Node]] = []
+        self._solved: list[Solved] = []
         self._settled = math.inf  # the least bound of what needs no more work
 
     # -- the search ------------------------------------------------------------------------------------------
@@ -89,8 +90,10 @@ class SoftRun:
         """The node with its own problem solved, unless it is closed without that; and why that was cut short."""
         if node.own is not None:
             return node, None
-        if node.solved is not None and self._bound(node, node.solved) >= self.ledger.cutoff:
-            return node, None
+        fewer = [one for one in self._solved if one.kept <= node.kept]
+        best = max(fewer, key=lambda one: self._bound(node, one), default=None)
+        if best is not None and self._bound(node, best) >= self.ledger.cutoff:
+            return replace(node, solved=best), None
         solved, reason = self._solve(node)
         half_done = reason is not None and node.solved is not None
         return node if solved is None or half_done else replace(node, solved=solved), reason
@@ -187,7 +190,10 @@ class SoftRun:
         ledger.message(f"soft links: {len(node.kept)} kept, {len(node.broken)} broken: {words}")
         if inner.incumbent is not None and not (node.kept and self.inner.certified):
             self._improve(inner.incumbent.labels)
-        return Solved(node.kept, known, result, inner.record), cut_short
+        solved = Solved(node.kept, known, result, inner.record)
+        if cut_short is None:
+            self._solved.append(solved)
+        return solved, cut_short
 
     def _tolerances(self, node: Node) -> Tolerances:
         """Half the gap; and no more than what closes the node."""
