@@ -233,6 +233,8 @@ def test_noise_can_be_changed_and_taken_away() -> None:
     assert state(noisy) == state(Problem(DATA, 2, variance=0.7, prior=DirichletPrior(2.0), noise=0.002))
     assert state(noisy.replace(noise=0.5)) == state(plain.replace(noise=0.5))
     assert state(noisy.replace(noise=None)) == state(plain)
+    more = Problem(DATA, 2, variance=0.7, noise=0.002).replace(n_components=3)
+    assert state(more) == state(Problem(DATA, 3, variance=0.7, noise=0.002))
 
 
 def test_a_certificate_says_how_dense_the_noise_is() -> None:

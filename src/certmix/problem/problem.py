@@ -368,7 +368,7 @@ class Problem:
         # K-means has a variance of its own, by the data.
         if changes.keys() & ({"variance", "precision"} | ({"data", "weights"} if squares else set())):
             del arguments["covariance"]
-        if "noise" in changes and self.noise is not None:
+        if changes.keys() & {"noise", "n_components"} and self.noise is not None:
             arguments = {name: without_noise(value) for name, value in arguments.items()}
         arguments.update(changes)
         changed = Problem(arguments.pop("data"), arguments.pop("n_components"), **arguments)
