@@ -1479,7 +1479,7 @@ MUTANTS = (
         "certificate/statement.py",
         '"allow_empty": p.allow_empty or p.noise is not None',
         '"allow_empty": p.allow_empty',
-        NOISY,
+        NOISE,
     ),
     Mutant(
         "noise: with distances",
