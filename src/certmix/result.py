@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from certmix.verify.check import Verdict
 
 
+LOST = 1e-4  # share of an open gap that a proof may lose
 _ARRAYS = ("labels", "means", "weights", "posterior", "runner_up", "fixed", "envelope", "sample_weight")
 
 
@@ -246,8 +247,8 @@ class Result:
         """The result with the level that a verdict on its certificate gives it.
 
         The level becomes ``verified``, and the bound the verified one, only if the certificate supports what the
-        result says: the same clustering, and a bound from which the same status follows, no weaker than the result's
-        where it is not optimal.
+        result says: the same clustering, and a bound from which the same status follows, hardly weaker than the
+        result's where it is not optimal.
         """
         assert self.certificate is not None
         if self.certificate_level == "verified":  # by an earlier verdict
@@ -258,7 +259,7 @@ class Result:
             same = self.certificate.infeasible and self.status is Status.INFEASIBLE
             return replace(self, certificate_level="verified", verdict=verdict) if same else self
         bound = min(verdict.bound, self.objective)
-        slack = 1e-9 * max(1.0, abs(self.lower_bound))
+        slack = max(1e-9 * max(1.0, abs(self.lower_bound)), LOST * self.gap_absolute)
         enough = self.tolerances.closed(self.objective, bound) or bound >= self.lower_bound - slack
         own = np.asarray(copied(self.positions, self.sample_weight))
         same = np.array_equal(self.certificate.arrays["incumbent/labels"], own)
