@@ -24,6 +24,12 @@ def samples(n: int, d: int) -> np.ndarray:
         (Problem(samples(8, 20), 3, variance=1.0, constraints=[CannotLink(0, 1)]), {}, "enumerate"),
         (Problem(samples(40, 2), 3, variance=1.0), {}, "dual"),
         (Problem(samples(40, 4), 3, variance=1.0), {}, "dual"),
+        (Problem(samples(40, 2), 3, variance=1.0, constraints=[CannotLink(0, 1)]), {}, "dual"),
+        (
+            Problem(samples(40, 2), 3, variance=1.0, constraints=[CannotLink(0, 1), CannotLink(1, 2)]),
+            {},
+            "sdp",
+        ),
         (Problem(samples(40, 5), 3, variance=1.0), {}, "sdp"),
         (Problem(samples(40, 6), 3, variance=1.0), {"time_limit": 5.0}, "sdp"),
         (Problem(samples(900, 6), 3, variance=1.0), {}, "sdp"),
