@@ -1107,7 +1107,7 @@ MUTANTS = (
         "kernels/contraction.py",
         "saved = gain[k] - arrays.allowance",
         "saved = gain[k]",
-        OF_ALL,
+        SEARCHED,
     ),
     Mutant(
         "margins: open nodes forgotten",

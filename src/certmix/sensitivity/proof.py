@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from certmix.certificate.boxes import SECONDS
 from certmix.certificate.draft import Unproved
 from certmix.certificate.margins import MarginPart, Pair, at_once, bounded, by_boxes, by_opposite, chained
 from certmix.interruption import raising
@@ -17,6 +18,8 @@ from certmix.search.bounds.semidefinite.record import NO_RECORD, Recorder
 from certmix.search.record import NoSplits, Splits
 from certmix.sensitivity.margins import Stability
 from certmix.sensitivity.questions import NOBODY, Question
+
+REPLAY = 0.6  # seconds that the checker may take for a tree of boxes; the other ways are quicker to check
 
 
 class Proof:
@@ -65,6 +68,12 @@ class Proof:
         except Unproved:
             return -math.inf
         return float(certificate.bound)
+
+    def most_nodes(self, most: int) -> int:
+        """Of a search by boxes: no more than the checker replays in little time, if there has to be a record."""
+        p = self.problem
+        each = SECONDS * p.n_samples * p.n_components * p.n_features
+        return min(most, int(REPLAY / each)) if self.wanted else most
 
     def by_boxes(
         self, questions: Sequence[Question], bound: IntervalBound, target: float

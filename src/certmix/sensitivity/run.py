@@ -31,7 +31,7 @@ LONGER = 4.0  # so many times as long is the next: runs begin anew, so less woul
 LEAST = 0.05  # seconds: less is no turn
 ROUNDING = 1e-10  # relatively, how much two objectives differ that are the same
 BEYOND = 1e-8  # relatively, how far beyond delta a proof goes: the checker rounds in other ways
-FEW = 3  # questions: with fewer, each is asked on its own
+FEW, FEW_LEFT = 3, 20  # questions, at first and after a search by boxes: with fewer, each is asked on its own
 SHARE = 0.5  # of the time that is left, for looking at all questions at once
 LOOKS = 3  # at most so many times
 AGAIN = 0.25  # share of the groups that may be left for another look
@@ -233,7 +233,7 @@ class Run:
                 self.target,
                 self.proof.lower,
                 told,
-                max(NODES, MORE * self.result.nodes),
+                self.proof.most_nodes(max(NODES, MORE * self.result.nodes)),
                 stop,
                 self.proof.splits(),
             )
@@ -247,11 +247,11 @@ class Run:
 
     def _at_once(self) -> None:
         """What one look at all clusterings below the target settles; another one, if much has become one group."""
-        groups = self.problem.n_samples
+        groups, few = self.problem.n_samples, FEW_LEFT if self.links() else FEW
         for _ in range(LOOKS):
             asked = [i for i in self._waiting() if self.questions.all[i].second != NOBODY]
             if (
-                len(asked) < FEW
+                len(asked) < few
                 or self.options.engine not in AT_ONCE
                 or self.left <= LEAST
                 or self.interrupted
