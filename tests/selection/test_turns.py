@@ -101,6 +101,9 @@ def test_two_clusters_are_proved_and_verified() -> None:
     assert found.result is not None
     assert found.result.sizes is not None
     assert found.result.sizes.tolist() == [12, 12]
+    for row in found.rows:
+        assert row.result.verdict is not None
+        assert row.lower_bound == row.result.lower_bound == row.result.verdict.bound
     assert found.verdict is not None
     assert "The ICL is least with 2 components" in found.verdict.sentence
     assert "2 is proved to have the smallest ICL" in found.sentence()

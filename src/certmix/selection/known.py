@@ -72,6 +72,9 @@ class Known:
         begin = run.ledger.seconds
         limit = begin + seconds if math.isfinite(seconds) else None
         self.learn(run.proved(found, replace(options, time_limit=limit)))
+        known = self.result or found
+        if known.certificate_level == "verified" and known.status is not Status.INFEASIBLE:
+            self.lower = known.lower_bound  # what is shown beside that word is what was checked
         self.proving += run.ledger.seconds - begin
 
     def tell(self) -> None:
