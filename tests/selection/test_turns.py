@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,15 @@ def test_two_clusters_are_proved_and_verified() -> None:
     assert found.verdict is not None
     assert "The ICL is least with 2 components" in found.verdict.sentence
     assert "2 is proved to have the smallest ICL" in found.sentence()
+
+
+def test_a_bound_of_another_number_is_not_called_verified() -> None:
+    """The certificate of a number has its own bound; a better one from more components is computed."""
+    row = certmix.path(TWO, "2:2", variance=1.0).rows[0]
+    assert row.level == "verified"
+    assert row.to_dict()["certificate"] == "verified"
+    carried = replace(row, lower_bound=math.nextafter(row.lower_bound, math.inf))
+    assert carried.level == "computed"
 
 
 def test_what_cannot_win_stops_early() -> None:

@@ -46,6 +46,13 @@ class Row:
     def status(self) -> Status:
         return self.result.status
 
+    @property
+    def level(self) -> str:
+        """That of its result; ``computed`` where the bound is a better one, from another number of components."""
+        own = self.result
+        carried = own.status is not Status.INFEASIBLE and self.lower_bound > own.lower_bound
+        return "computed" if carried and own.certificate_level == "verified" else own.certificate_level
+
     def to_dict(self) -> dict[str, Any]:
         values = ("objective", "lower_bound", "icl", "icl_lower_bound")
         more = ("sse", "sse_lower_bound", "explained", "bic")
@@ -54,7 +61,7 @@ class Row:
             **{name: _plain(getattr(self, name)) for name in values},
             "status": str(self.status),
             "possible": self.possible,
-            "certificate": self.result.certificate_level,
+            "certificate": self.level,
             **{name: _plain(getattr(self, name)) for name in more},
             "engine": self.result.engine,
             "termination": str(self.result.termination),

@@ -48,7 +48,7 @@ def _cells(path: Path, row: Row, icl: bool, squares: bool) -> list[str]:
         cells += [_value(row.sse_lower_bound), _value(row.sse), share]
     if icl:
         cells.append(_value(row.bic))
-    return [*cells, _status(path, row), row.result.certificate_level]
+    return [*cells, _status(path, row), row.level]
 
 
 def _status(path: Path, row: Row) -> str:
