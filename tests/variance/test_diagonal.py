@@ -61,8 +61,8 @@ def test_cheap_bounds_and_the_box_hold_for_every_clustering(seed: int) -> None:
     rng = np.random.default_rng(seed)
     d = 2 + seed % 2
     problem = Problem(blobs(7, d, seed), 2, variance="diagonal")
-    ledger = Ledger(problem, Tolerances())
-    run = DiagonalRun(problem, ledger, Options(restarts=1), engine("enumerate"))
+    run = DiagonalRun(problem, engine("enumerate"))
+    run.take_up(Ledger(problem, Tolerances()), Options(restarts=1))
     run.local_search()
     run._bound_squares()
     low, high = run._box()
