@@ -95,10 +95,11 @@ class Imitation:
 
             def work(first: int, last: int) -> None:
                 mine = pairs[first:last]
-                made[first] = exchange(
+                made[first:last] = exchange(
                     *given, self.hard, self.soft, scale, members, start, sums, mine, reach, stop.flag
                 )
 
+            work(0, 0)  # so that threads do not load the kernel at the same time
             self.threads.over(len(pairs), work)
             return bool(made.any())
 

@@ -35,7 +35,7 @@ from certmix.status import Termination
 from certmix.stopping import Stop
 
 PARTITION_TIME = 0.05  # share of the time left for exchanges, and again for dealing parts anew
-TRIAL_TIME = 0.01  # likewise, for parts of one size that are only looked at
+TRIAL_TIME = 0.02  # likewise, for parts of one size that are only looked at
 MORE_TIME = 1.5  # times as long as before a part may take when it is tried again
 FIRST_ROUND = 0.9  # share of the time left that parts may take when they are first worked on
 
