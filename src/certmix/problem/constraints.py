@@ -110,11 +110,8 @@ class Linking(Constraint):
 class MustLink(Linking):
     """All the given samples share one component: ``z_ik = z_jk`` for all k.
 
-    Parameters
-    ----------
-    *samples : names or positions, two or more
-    penalty : float, optional
-        What the objective has more where they do not. By default they have to.
+    Two or more ``samples`` are given, by name or position. ``penalty`` is what the objective has more where they are not
+    together; by default they have to be.
     """
 
     kind: ClassVar[str] = "must-link"
@@ -124,11 +121,8 @@ class MustLink(Linking):
 class CannotLink(Linking):
     """No two of the given samples share a component: ``z_ik + z_jk <= 1`` for all k.
 
-    Parameters
-    ----------
-    *samples : names or positions, two or more
-    penalty : float, optional
-        What the objective has more where two of them do. By default none may.
+    Two or more ``samples`` are given, by name or position. ``penalty`` is what the objective has more where two of them
+    do; by default none may.
     """
 
     kind: ClassVar[str] = "cannot-link"
