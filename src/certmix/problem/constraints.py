@@ -110,8 +110,8 @@ class Linking(Constraint):
 class MustLink(Linking):
     """All the given samples share one component: ``z_ik = z_jk`` for all k.
 
-    Two or more ``samples`` are given, by name or position. ``penalty`` is what the objective has more where they are not
-    together; by default they have to be.
+    Two or more ``samples`` are given, by name or position. ``penalty`` is what the objective has more where they are
+    not together; by default they have to be.
     """
 
     kind: ClassVar[str] = "must-link"
