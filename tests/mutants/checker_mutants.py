@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutant_table import Mutant
+from mutant import Mutant
 
 EXHAUSTIVE = ("tests/verify/test_enumeration.py",)
 LAGRANGIAN = ("tests/verify/test_lagrangian.py",)

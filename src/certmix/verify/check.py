@@ -235,9 +235,7 @@ def _chord(
     stated: Statement, data: np.ndarray, document: Document, evidence: Evidence, bound: float, known: Known
 ) -> tuple[str, Walked]:
     """Bounds at known variances, proved one after the other; what follows for all has to reach the bound."""
-    whole, proofs, slack = document["statement"], document.get("parts"), chords.slack(stated.precision)
-    if not isinstance(proofs, list) or not all(isinstance(proof, Mapping) for proof in proofs):
-        raise Rejected("an envelope lacks its parts")
+    whole, proofs, slack = document["statement"], _parts(document), chords.slack(stated.precision)
     points, slope, nodes, leaves = {0.0: chords.least_weight_cost(stated)}, 0.0, 0, 0
     for t, proof in enumerate(proofs):
         scale, at_most, squares = _number(proof, "scale"), _number(proof, "bound"), proof.get("squares")
@@ -264,9 +262,7 @@ def _sum(
     stated: Statement, data: np.ndarray, document: Document, evidence: Evidence, bound: float, known: Known
 ) -> tuple[str, Walked]:
     """The bounds of the parts of a partition, proved one after the other; their exact sum has to reach the bound."""
-    proofs = document.get("parts")
-    if not isinstance(proofs, list) or not all(isinstance(proof, Mapping) for proof in proofs):
-        raise Rejected("a sum lacks its parts")
+    proofs = _parts(document)
     of = evidence.integers("partition", stated.n, low=0, high=len(proofs) - 1)
     partition = Partition(document["statement"], stated, of, len(proofs))
     bounds, nodes, leaves = [_number(proof, "bound") for proof in proofs], 0, 0
@@ -282,9 +278,7 @@ def _soft(
     stated: Statement, data: np.ndarray, document: Document, evidence: Evidence, bound: float, known: Known
 ) -> tuple[str, Walked]:
     """Problems without soft links, proved one after the other; with penalties all leaves have to reach the bound."""
-    proofs = document.get("parts")
-    if not isinstance(proofs, list) or not all(isinstance(proof, Mapping) for proof in proofs):
-        raise Rejected("it lacks its parts")
+    proofs = _parts(document)
     kept, bounds, nodes, leaves = [], [], 0, 0
     for t, proof in enumerate(proofs):
         kept.append(softlinks.chosen(stated, proof.get("kept")))
@@ -305,9 +299,9 @@ def _margins(
     stated: Statement, data: np.ndarray, document: Document, evidence: Evidence, known: Known
 ) -> Verdict:
     """Pairs that are together, or apart, in every clustering within so many nats of the one that is given."""
-    within, parts = _number(document, "within"), document.get("parts")
-    if within < 0.0 or not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
-        raise Rejected("it has no parts, or is about less than nothing")
+    within, parts = _number(document, "within"), _parts(document)
+    if within < 0.0:
+        raise Rejected("it is about less than nothing")
     most = _value(stated, data, document, evidence)
     cutoff = math.nextafter(most + within, math.inf)
     chain, nodes, leaves, least = Chain(document["statement"], stated), 0, 0, -math.inf
@@ -377,12 +371,12 @@ def _comparison(document: Document, arrays: Arrays, data: np.ndarray, known: Kno
     The best one's clustering, plus its offset, is worth no more than any other one's bound plus the offset of that.
     With a criterion the problems are of one kind, and the offsets follow from their statements.
     """
-    parts, best, criterion = document.get("parts"), document.get("best"), document.get("criterion")
-    if not isinstance(parts, list) or not parts:
+    parts, best, criterion = _parts(document), document.get("best"), document.get("criterion")
+    if not parts:
         raise Rejected("a comparison lacks its parts")
     found, said = [], []
     for i, part in enumerate(parts):
-        if not isinstance(part, Mapping) or part.get("claim") == "comparison":
+        if part.get("claim") == "comparison":
             raise Rejected(f"part {i} is not a certificate of one problem")
         prefix = f"parts/{i}/"
         own = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
@@ -423,6 +417,14 @@ def _offsets(document: Document, count: int) -> list[tuple[float, float]]:
     if criterion is not None or not isinstance(offsets, list) or len(offsets) != count:
         raise Rejected("a comparison needs an offset for every part, or the criterion 'icl' and no offsets")
     return [(number, number) for number in (_number({"offset": x}, "offset") for x in offsets)]
+
+
+def _parts(document: Document) -> list[Document]:
+    """The certificates that a certificate contains."""
+    parts = document.get("parts")
+    if not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
+        raise Rejected("it lacks its parts")
+    return parts
 
 
 def _number(document: Document, name: str) -> float:
