@@ -26,6 +26,8 @@ SQUARES = ("tests/verify/test_squares.py",)
 SUMS = ("tests/verify/test_parts.py",)
 CHORDS = ("tests/verify/test_chords.py",)
 CHAINED = ("tests/verify/test_check_chord.py",)
+VERTICES = ("tests/verify/test_vertices.py",)
+EACH = ("tests/verify/test_vertices_certificates.py",)
 COMPARING = ("tests/certificate/test_comparing.py",)
 MARGINS = ("tests/verify/test_margins.py",)
 SOFT = ("tests/verify/test_softlinks.py",)
@@ -63,7 +65,9 @@ CHECKER = (
     planted("comparison without offsets", "Offsets of a comparison are not added.", "check.py",
             "others = [(v.bound, offset[i][0])", "others = [(v.bound, 0.0)", COMPOSED),
     planted("penalty without weights", "Free weights are not counted as parameters.", "criteria.py",
-            "(stated.K - 1 if stated.fixed_weights is None else 0)", "0", CRITERIA),
+            "weights = stated.K - 1 if stated.fixed_weights is None else 0", "weights = 0", CRITERIA),
+    planted("one variance for all features", "Variances of all features count as one parameter.", "criteria.py",
+            "(stated.d if stated.per_feature else int(stated.unknown))", "int(stated.unknown)", CRITERIA),
     planted("a number dropped", "A comparison need not hold the problems of all numbers that it names.", "criteria.py",
             "components != counts or counts", "counts", CRITERIA),
     planted("unlike problems compared", "Problems that differ in more than their number of components are compared.",
@@ -107,12 +111,32 @@ CHECKER = (
             "        if squares:\n", "        if not squares:\n", CHAINED),
     planted("scale not in the statement", "A bound at one scale is taken for any other.", "check.py",
             "if squares else whole, stated, scale)", "if squares else whole, stated, 1.0)", CHAINED),
+    # -- a variance for every feature
+    planted("edges are lost", "Rows of a polyhedron that share a boundary too few are no ends of an edge.",
+            "vertices.py", "both.bit_count() < len(self.rows[0][0]) - 2", "both.bit_count() < len(self.rows[0][0]) - 1",
+            VERTICES),
+    planted("vertices of the wrong side", "A half-space keeps what it should cut off.", "vertices.py",
+            "for side, (row, tight) in found if side >= 0]", "for side, (row, tight) in found if side <= 0]", VERTICES),
+    planted("the best vertex", "The objective is as large as at its best vertex.", "vertices.py",
+            "return min(map(self._worth", "return max(map(self._worth", VERTICES),
+    planted("E without a limit below", "A polyhedron begins higher than it may.", "vertices.py",
+            "Polyhedron(squares, least_weight_cost(s))", "Polyhedron(squares, least_weight_cost(s) + 1.0)", EACH),
+    planted("squares of the wrong column", "The squares of a feature are proved with another one's data.", "check.py",
+            "data[:, [j]]", "data[:, [0]]", EACH),
+    planted("scales of the wrong sign", "A problem at known variances may have any scales.", "check.py",
+            "or min(scale) <= 0.0:", "or False:", EACH),
+    planted("vertices need not reach", "What the vertices prove need not reach the bound.", "check.py",
+            "if not found >= bound:\n        raise Rejected(f\"for some variances",
+            "if False:\n        raise Rejected(f\"for some variances", EACH),
+    planted("parts of features unproved", "A bound inside is believed.", "check.py",
+            "walked = _part(t, proof, own, rows, evidence, known)", "walked = Walked(0, 0)", EACH),
     planted("chords of a known variance", "A bound at a known variance counts for an unknown one.", "check.py",
             'if stated.unknown != (claim == "chord") and claim not in ("infeasible", "soft"):', "if False:", CHAINED),
     planted("envelope not compared", "The bound of an envelope is taken as claimed.", "check.py",
             "if not envelope.bound >= bound:", "if False:", CHAINED),
     planted("variance out of its range", "The clustering may have any variance.", "chords.py",
-            "if not (variance > 0.0 and s.variances[0] <= variance <= s.variances[1]):", "if False:", CHAINED),
+            "if not ((variance > 0.0) & (s.variances[0] <= variance) & (variance <= s.variances[1])).all():",
+            "if False:", CHAINED),
     planted("statement not covered", "The digest of the statement is not compared.", "check.py",
             'if digests.get("statement") != statement.digest(document["statement"]):', "if False:", COMPARING),
     planted("bound above its clustering", "A bound above the value of its own clustering is accepted.", "check.py",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import Any
 
@@ -55,30 +54,15 @@ def test_bounds_agree_with_enumeration_on_many_problems(block: int) -> None:
         assert assert_agrees(seed) in ("optimal", "feasible", "infeasible", "unbounded"), f"seed {seed}"
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_cheap_bounds_and_the_box_hold_for_every_clustering(seed: int) -> None:
-    """At random scales no clustering costs less than the cheap bound, and every one has its best scales in the box."""
-    rng = np.random.default_rng(seed)
-    d = 2 + seed % 2
-    problem = Problem(blobs(7, d, seed), 2, variance="diagonal")
-    run = DiagonalRun(problem, engine("enumerate"))
+def test_every_solve_cuts_off_what_was_lowest() -> None:
+    """A run goes from vertex to vertex: no known variances are solved for twice, and a dozen or so are enough."""
+    problem = Problem(blobs(30, 3), 2, variance="diagonal")
+    run = DiagonalRun(problem, engine("dual"))
     run.take_up(Ledger(problem, Tolerances()), Options(restarts=1))
-    run.local_search()
-    run._bound_squares()
-    low, high = run._box()
-    labels = [np.array(z) for z in itertools.product(range(2), repeat=7) if 0 < sum(z) < 7]
-    own = [problem.objective.best(z) for z in labels]
-    assert all(np.all((1.0 / point.variance >= low) & (1.0 / point.variance <= high)) for point in own)
-
-    def g(at: np.ndarray) -> float:
-        known = problem.at_scale(at).objective
-        return min(known.best(z).value for z in labels)
-
-    for _ in range(10):
-        run.known.append((at := low * (high / low) ** rng.random(d), g(at)))
-        for _ in range(10):
-            there = low * (high / low) ** rng.uniform(-0.2, 1.2, d)
-            assert run.cheap(there) <= g(there) + 1e-9
+    run.run()
+    at = [tuple(one.scale) for one in run.solved if one.feature is None]  # type: ignore[arg-type]
+    assert run.ledger.closed
+    assert len(set(at)) == len(at) <= 25
 
 
 def test_other_units_of_a_feature_change_nothing_else() -> None:
@@ -92,11 +76,10 @@ def test_other_units_of_a_feature_change_nothing_else() -> None:
 
 
 def test_it_is_told_saved_and_used(tmp_path: Any) -> None:
-    """Variances are in the summary and the files, posteriors and the estimator use them; its level is computed."""
+    """Variances are in the summary and the files, posteriors and the estimator use them; it is verified."""
     problem = Problem(blobs(), 2, variance="diagonal")
-    result = certmix.solve(problem)
-    assert result.certificate_level == "computed"
-    assert "every feature has an unknown variance" in result.verification
+    result = certmix.solve(problem, verify=True)
+    assert result.certificate_level == "verified"
     assert "Variances found with the clustering: x0" in result.summary()
     result.save(tmp_path / "result.json")
     assert np.array_equal(Result.load(tmp_path / "result.json").variance, result.variance)  # type: ignore[arg-type]

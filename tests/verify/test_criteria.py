@@ -66,6 +66,13 @@ def test_the_penalty_decides(parts: list[Certificate]) -> None:
             assert low < 0.5 * nu * math.log(12) < high
 
 
+@pytest.mark.parametrize(("variance", "more"), [(1.0, 0), ("unknown", 1), ("diagonal", 2)])
+def test_unknown_variances_are_parameters(variance: Any, more: int) -> None:
+    """One, or one for each of two features."""
+    problem = Problem(DATA, 3, variance=variance)
+    assert parameters(read(state(problem))) == n_parameters(problem) == 3 * 2 + 2 + more
+
+
 def _dropped(d: Any, a: Any) -> None:
     """The problem with three components is not there, though it is named."""
     del d["parts"][2]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from certmix.certificate.draft import Unproved, incumbent, stated
-from certmix.certificate.envelope import Bounds, Solved
+from certmix.certificate.envelope import Solved, bounds_of
 from certmix.io.certificates import Certificate
 from certmix.io.npz import NestedArrays, packed
 from certmix.problem import Problem
@@ -32,23 +32,21 @@ def chained(
     Unproved
         With the reason why there is none.
     """
-    bounds, parts, arrays, known = Bounds(problem), [], [], set()
+    bounds, parts, arrays, known = bounds_of(problem), [], [], set()
     for one in needed(problem, solved):
         found, verdict = make(one.problem, as_proved(one.result), one.record)
         bounds.add(one, found.bound)
         proof = {name: found.document[name] for name in ("steps", "parts") if name in found.document}
-        parts.append({"scale": one.scale, "squares": one.squares, "bound": found.bound, **proof})
+        parts.append({**one.entry, "bound": found.bound, **proof})
         arrays.append(packed_arrays(found))
         if verdict is not None and verdict.verified:
             digests = found.document["digests"]
             known.add((digests["statement"], digests["data"], found.bound))
-    bound = min(bounds.envelope().bound, result.objective)
+    bound = min(bounds.bound, result.objective)
     if not np.isfinite(bound):
         raise Unproved("no bound follows from those at known variances")
     claim = {"claim": "chord", "objective": float(result.objective), "bound": float(bound), "parts": parts}
-    assert isinstance(result.variance, float)
-    own = {**incumbent(result), "incumbent/variance": np.array([result.variance])}
-    certificate = Certificate(stated(problem, result, claim), NestedArrays(own, arrays))
+    certificate = Certificate(stated(problem, result, claim), NestedArrays(incumbent(result), arrays))
     verdict = check(certificate.document, certificate.arrays, problem.data, known)
     if not verdict.verified:
         raise Unproved(f"the checker does not accept it ({verdict.sentence.rstrip('.')})")
@@ -59,10 +57,10 @@ def needed(problem: Problem, solved: Sequence[Solved]) -> list[Solved]:
     """Those without which less would follow, the first ones last: at the incumbent's variance they are the best."""
 
     def bound(some: Sequence[Solved]) -> float:
-        bounds = Bounds(problem)
+        bounds = bounds_of(problem)
         for one in some:
             bounds.add(one, one.result.lower_bound)
-        return bounds.envelope().bound
+        return bounds.bound
 
     kept, all_of_them = list(solved), bound(solved)
     for one in reversed(solved):

@@ -112,7 +112,9 @@ def incumbent(result: Result) -> dict[str, np.ndarray]:
     assert result.means is not None
     assert result.weights is not None
     smallest = np.int8 if result.n_components < 127 else np.int32
+    unknown = {} if result.variance is None else {"incumbent/variance": np.atleast_1d(result.variance)}
     return {
+        **unknown,
         "incumbent/labels": result.labels.astype(smallest),
         "incumbent/means": np.asarray(result.means, dtype=np.float64),
         "incumbent/weights": np.asarray(result.weights, dtype=np.float64),

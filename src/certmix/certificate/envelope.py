@@ -7,11 +7,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from certmix.certificate.statement import state
 from certmix.problem import Problem
 from certmix.problem.scale import scale_range
 from certmix.result import Result
-from certmix.verify import chords
+from certmix.verify import chords, vertices
 from certmix.verify.chords import Envelope, Piece, least_squares, lifted
 from certmix.verify.statement import read
 
@@ -23,13 +25,25 @@ class Solved:
     """A problem at one scale of its precision: what was found and proved there, and what its engine left for a proof.
 
     ``squares`` says that it is the problem of the sum of squares alone (:func:`certmix.problem.scale.sum_of_squares`).
+    Where every feature has a variance of its own, there is a scale for each, or it is about the squares of one
+    ``feature``.
     """
 
-    scale: float
+    scale: float | np.ndarray
     problem: Problem
     result: Result
     record: Any
     squares: bool = False
+    feature: int | None = None
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """Which problem it is, for a certificate."""
+        if self.feature is not None:
+            return {"scale": [self.scale], "feature": self.feature}
+        if isinstance(self.scale, np.ndarray):
+            return {"scale": self.scale.tolist()}
+        return {"scale": self.scale, "squares": self.squares}
 
 
 class Bounds:
@@ -77,10 +91,16 @@ class Bounds:
 
     def add(self, one: Solved, bound: float) -> None:
         """Take a bound of one of the problems at known variances into account."""
+        assert isinstance(one.scale, float)
         if one.squares:
             self.slope = max(self.slope, self.slope_from(one.problem, one.scale, bound))
         else:
             self.points.update(self.point(one.scale, bound))
+
+    @property
+    def bound(self) -> float:
+        """What the objective is at least."""
+        return self.envelope().bound
 
     def lowest(self) -> Piece:
         return min(self.envelope().pieces())
@@ -103,3 +123,39 @@ class Bounds:
             middle = 0.5 * (least + most)
             least, most = (least, middle) if enough(middle) else (middle, most)
         return most
+
+
+class FeatureBounds:
+    """The same where every feature has a variance of its own: half-spaces, and the vertices between them."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.stated = read(json.loads(json.dumps(state(problem))))
+        self.squares = [0.0] * problem.n_features  # lower bounds of every clustering's, halved
+        self.known: vertices.Bounds | None = None
+
+    def add(self, one: Solved, bound: float) -> None:
+        """Take a bound into account: of the squares of single features before those at known variances."""
+        s, none = self.stated, np.zeros(1)
+        if one.feature is not None:
+            assert self.known is None
+            found = chords.least_squares(bound, s.n, s.K, none, float(one.scale))
+            self.squares[one.feature] = max(found, self.squares[one.feature])
+        else:
+            assert isinstance(one.scale, np.ndarray)
+            self.bounds.polyhedron.cut(one.scale.tolist(), lifted(bound, s.n, none, s.half_log_det))
+
+    @property
+    def bounds(self) -> vertices.Bounds:
+        if self.known is None:
+            self.known = vertices.Bounds(self.stated, self.squares)
+        return self.known
+
+    @property
+    def bound(self) -> float:
+        """What the objective is at least."""
+        return self.bounds.lowest()[0]
+
+
+def bounds_of(problem: Problem) -> Bounds | FeatureBounds:
+    """Nothing is known yet."""
+    return FeatureBounds(problem) if problem.covariance.per_feature else Bounds(problem)

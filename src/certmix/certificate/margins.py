@@ -133,10 +133,7 @@ def chained(
         "parts": [{**part.entries, "pairs": [list(pair) for pair in part.pairs]} for part in parts],
     }
     arrays = {f"parts/{t}/{name}": a for t, part in enumerate(parts) for name, a in part.arrays.items()}
-    own = incumbent(result)
-    if result.variance is not None:
-        own["incumbent/variance"] = np.array([result.variance])
-    certificate = Certificate(stated(problem, result, claim), {**own, **arrays})
+    certificate = Certificate(stated(problem, result, claim), {**incumbent(result), **arrays})
     known = {part.known for part in parts if part.known is not None}
     verdict = check(certificate.document, certificate.arrays, problem.data, known)
     if not verdict.verified:

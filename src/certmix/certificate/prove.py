@@ -77,8 +77,6 @@ def make(
         raise Unproved("there is no clustering with a lower bound")
     if result.certificate_level.startswith("attested"):
         raise Unproved(f"its bound is {result.certificate_level}")
-    if problem.covariance.per_feature:
-        raise Unproved("there are no certificates yet where every feature has an unknown variance of its own")
     end = time.perf_counter() + (math.inf if time_limit is None else time_limit)
 
     def inside(other: Problem, found: Result, own: Any) -> Made:

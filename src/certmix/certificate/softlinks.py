@@ -82,10 +82,7 @@ def bent(problem: Problem, result: Result, record: Any, make: Make) -> tuple[Cer
         "nodes": nodes,
         "parts": parts,
     }
-    own = incumbent(result)
-    if isinstance(result.variance, float):
-        own["incumbent/variance"] = np.array([result.variance])
-    certificate = Certificate(stated(problem, result, claim), NestedArrays(own, arrays))
+    certificate = Certificate(stated(problem, result, claim), NestedArrays(incumbent(result), arrays))
     verdict = check(certificate.document, certificate.arrays, problem.data, known)
     if not verdict.verified:
         raise Unproved(f"the checker does not accept it ({verdict.sentence.rstrip('.')})")

@@ -10,6 +10,7 @@ import numpy as np
 from certmix.presolve.groups import merged
 from certmix.problem import Problem
 from certmix.problem.rules import Rules
+from certmix.verify.statement import EACH
 
 
 def state(problem: Problem, rules: Rules | None = None) -> dict[str, Any]:
@@ -26,7 +27,7 @@ def state(problem: Problem, rules: Rules | None = None) -> dict[str, Any]:
     nonempty = [(k, 1, p.n_samples) for k in range(p.n_clusters if named else 0)]
     optional: dict[str, Any] = {}
     if p.covariance.variances is not None:
-        each = ["each feature"] if p.covariance.per_feature else []  # the checker takes no such statement
+        each = [EACH] if p.covariance.per_feature else []
         optional = {"variance": [*_range(p.covariance.variances), *each]}
     if rules.soft:
         rows = [[int(link.together), link.penalty, list(link.samples)] for link in rules.soft]

@@ -22,7 +22,7 @@ RULES: tuple[str, ...] = ("mean-precision", "mean-covariance", "pooled")
 
 # A matrix whose eigenvalues spread further than this is numerically singular in double precision.
 _CONDITION_LIMIT = 1e14
-# Of a diagonal covariance that is unknown: simplices in more dimensions are too many.
+# Of a diagonal covariance that is unknown: polyhedra in more dimensions have too many vertices.
 MOST_VARIANCES = 3
 # The eigenvalues of a larger matrix would take longer than most runs.
 _MOST_EIGENVALUES = 500

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from certmix.verify import chords, criteria, incumbent, softlinks, statement
+from certmix.verify import chords, criteria, incumbent, softlinks, statement, vertices
 from certmix.verify.boxes import boxes
 from certmix.verify.domain import Domain
 from certmix.verify.dynamic import dynamic
@@ -235,6 +235,8 @@ def _chord(
     stated: Statement, data: np.ndarray, document: Document, evidence: Evidence, bound: float, known: Known
 ) -> tuple[str, Walked]:
     """Bounds at known variances, proved one after the other; what follows for all has to reach the bound."""
+    if stated.per_feature:
+        return _vertices(stated, data, document, evidence, bound, known)
     whole, proofs, slack = document["statement"], _parts(document), chords.slack(stated.precision)
     points, slope, nodes, leaves = {0.0: chords.least_weight_cost(stated)}, 0.0, 0, 0
     for t, proof in enumerate(proofs):
@@ -256,6 +258,33 @@ def _chord(
     if not envelope.bound >= bound:
         raise Rejected(f"for some variance its parts prove {envelope.bound!r} only, not its bound {bound!r}")
     return f" at any variance (by bounds at {len(points) - 1} of them)", Walked(nodes, leaves)
+
+
+def _vertices(
+    stated: Statement, data: np.ndarray, document: Document, evidence: Evidence, bound: float, known: Known
+) -> tuple[str, Walked]:
+    """The same with a variance for every feature: some bounds are of the squares of one feature, others half-spaces."""
+    whole, proofs, half_spaces, nodes, leaves = document["statement"], _parts(document), [], 0, 0
+    squares, shape = [0.0] * stated.d, stated.half_log_det
+    for t, proof in enumerate(proofs):
+        at_most, given = _number(proof, "bound"), proof.get("scale")
+        scale = [_number({"scale": x}, "scale") for x in given] if isinstance(given, list) else []
+        if len(scale) != (1 if "feature" in proof else stated.d) or min(scale) <= 0.0:
+            raise Rejected(f"part {t} does not say which problem it is about")
+        if "feature" in proof:
+            j = Evidence(proof, {}).whole("feature", 0, stated.d - 1)
+            own, rows = vertices.of_feature(whole, stated, scale[0]), data[:, [j]]
+            least = chords.least_squares(at_most, stated.n, stated.K, np.zeros(1), scale[0])
+            squares[j] = max(squares[j], least)
+        else:
+            own, rows = chords.at_scale(whole, stated, np.array(scale)), data
+            half_spaces.append((scale, chords.lifted(at_most, stated.n, np.zeros(1), shape)))
+        walked = _part(t, proof, own, rows, evidence, known)
+        nodes, leaves = nodes + walked.nodes, leaves + walked.leaves
+    found = vertices.Bounds(stated, squares, half_spaces).lowest()[0]
+    if not found >= bound:
+        raise Rejected(f"for some variances its parts prove {found!r} only, not its bound {bound!r}")
+    return f" at any variances (by bounds at {len(half_spaces)} of them)", Walked(nodes, leaves)
 
 
 def _sum(

@@ -98,11 +98,11 @@ def scales(variances: tuple[float, float]) -> tuple[float, float]:
     )
 
 
-def at_scale(whole: Mapping[str, Any], s: Statement, scale: float) -> dict[str, Any]:
-    """The statement at a known variance: the precision of the shape times ``scale``."""
+def at_scale(whole: Mapping[str, Any], s: Statement, scale: float | Array) -> dict[str, Any]:
+    """The statement at a known variance: the precision of the shape times ``scale``, one for all features or each."""
     half = np.zeros(s.K)
     if len(s.precision) > 1:
-        half = s.half_log_det - 0.5 * s.d * math.log(scale)
+        half = s.half_log_det - 0.5 * s.d * math.log(float(scale))
     known = {name: value for name, value in whole.items() if name != UNKNOWN}
     return {**known, "precision": (scale * s.precision).tolist(), "half_log_det": half.tolist()}
 
@@ -134,13 +134,13 @@ def value(whole: Mapping[str, Any], s: Statement, data: Array, evidence: Evidenc
 
     There the precision is rounded twice, entry by entry, which the rounding of a quadratic form has room for.
     """
-    (variance,) = evidence.floats("incumbent/variance", 1).tolist()
-    if not (variance > 0.0 and s.variances[0] <= variance <= s.variances[1]):
-        raise Rejected(f"its variance {variance!r} is not in the range that is stated")
+    variance = evidence.floats("incumbent/variance", s.d if s.per_feature else 1)
+    if not ((variance > 0.0) & (s.variances[0] <= variance) & (variance <= s.variances[1])).all():
+        raise Rejected(f"its variance {variance.tolist()!r} is not in the range that is stated")
     known = read(at_scale(whole, s, 1.0 / variance))
     found, error = incumbent.value(known, data, evidence)
     sizes = np.bincount(evidence.integers("incumbent/labels", s.n), minlength=s.K)
-    terms = [found, 0.5 * s.n * s.d * math.log(variance)]
+    terms = [found, *(0.5 * s.n * s.d / len(variance) * np.log(variance)).tolist()]
     terms += (sizes * s.half_log_det).tolist() + (-sizes * known.half_log_det).tolist()
     return math.fsum(terms), error + 16 * UNIT * math.fsum(map(abs, terms))
 

@@ -22,8 +22,9 @@ BY_COMPONENT = (
 
 
 def parameters(stated: Statement) -> int:
-    """How many numbers are fitted: means, and weights where they are free, and the variance where it is."""
-    return stated.K * stated.d + (stated.K - 1 if stated.fixed_weights is None else 0) + int(stated.unknown)
+    """How many numbers are fitted: means, and weights where they are free, and the variances where they are."""
+    weights = stated.K - 1 if stated.fixed_weights is None else 0
+    return stated.K * stated.d + weights + (stated.d if stated.per_feature else int(stated.unknown))
 
 
 def penalty(stated: Statement) -> tuple[float, float]:

@@ -21,6 +21,8 @@ ENTRIES = {
     "allow_empty", "component_names", "together", "apart", "implications", "labels", "sizes", "counts",
 }  # fmt: skip
 UNKNOWN = "variance"  # the range of an unknown variance; not there when the covariance is known
+EACH = "each feature"  # behind the range: every feature has a variance of its own
+MOST_EACH = 3  # features that may have: the vertices of more take long
 SOFT = "soft"  # links that may be broken; not there when there are none
 MOST_FULL = 1000  # features of a full matrix: more would take hours to read, to add up and to prove positive
 FEW = 2.0**-50  # eight units in the last place, relatively
@@ -50,8 +52,10 @@ class Statement:
         self.n, self.d, self.K = n, d, K
         self.precision = _matrices(entry["precision"], len(entry["precision"]), d)
         self.half_log_det = _floats(entry["half_log_det"], K)
-        low, high = entry.get(UNKNOWN, (1.0, None))
-        self.unknown = UNKNOWN in entry
+        low, high, *each = entry.get(UNKNOWN, (1.0, None))
+        self.unknown, self.per_feature = UNKNOWN in entry, each == [EACH]
+        if each and not self.per_feature:
+            raise ValueError(f"{each!r:.80} is not said of variances")
         self.variances = float(_floats(low)), float(_floats(high, missing=math.inf))
         fixed, prior = entry["fixed_weights"], entry["prior_precision"]
         self.fixed_weights = None if fixed is None else _floats(fixed, K)
@@ -178,6 +182,8 @@ def _wrong(s: Statement) -> str | None:
         return "soft links have a negative penalty, or are not about two samples or more that differ"
     if not 0.0 <= s.variances[0] < s.variances[1]:
         return "range of variances is impossible"
+    if s.per_feature and (s.d > MOST_EACH or s.precision.shape != (1, s.d) or (s.precision != 1.0).any()):
+        return "features have variances of their own, but are too many or have a shape as well"
     fixed = s.fixed_weights
     if fixed is not None and not (
         (fixed > 0).all() and (abs(fixed.sum() - 1) < 1e-9 or (fixed == 1.0).all())
