@@ -22,7 +22,7 @@ from certmix.problem import Point, Problem, is_feasible
 from certmix.state import Resumable, State
 from certmix.status import Tolerances
 from certmix.stopping import Stop, current
-from certmix.verify.chords import Envelope
+from certmix.verify.claims.chords import Envelope
 
 if TYPE_CHECKING:
     from certmix.result import Result

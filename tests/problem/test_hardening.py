@@ -7,7 +7,7 @@ import numpy as np
 from certmix import CannotLink, MinimumSize, MustLink, Problem
 from certmix.certificate.statement import state
 from certmix.problem.hardening import hardened
-from certmix.verify.softlinks import hardened as stated
+from certmix.verify.claims.softlinks import hardened as stated
 from certmix.verify.statement import read
 
 LINKS = [

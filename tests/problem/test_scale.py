@@ -9,7 +9,7 @@ import pytest
 
 from certmix.problem import GaussianPrior, Problem
 from certmix.problem.scale import optimal_variances
-from certmix.verify.chords import Envelope
+from certmix.verify.claims.chords import Envelope
 from unknown_variance import best_value
 
 DATA = np.array([[0.0, 0.0], [2.0, 0.0], [9.0, 9.0], [9.0, 11.0]])

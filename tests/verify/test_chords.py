@@ -13,7 +13,7 @@ import pytest
 from certmix.certificate.statement import state
 from certmix.problem import DirichletPrior, GaussianPrior, MaximumSize, MinimumSize, Problem
 from certmix.problem.scale import sum_of_squares
-from certmix.verify.chords import (
+from certmix.verify.claims.chords import (
     Envelope,
     at_scale,
     least_squares,
@@ -24,7 +24,7 @@ from certmix.verify.chords import (
     scales,
     slack,
 )
-from certmix.verify.chords import sum_of_squares as stated_squares
+from certmix.verify.claims.chords import sum_of_squares as stated_squares
 from certmix.verify.evidence import Rejected
 from certmix.verify.statement import read
 

@@ -17,7 +17,7 @@ from certmix.io.certificates import Certificate
 from certmix.problem import GaussianPrior, Problem
 from certmix.selection.criterion import n_parameters
 from certmix.verify.check import Verdict, check
-from certmix.verify.criteria import parameters, penalty, unlike
+from certmix.verify.claims.criteria import parameters, penalty, unlike
 from certmix.verify.statement import read
 
 RNG = np.random.default_rng(0)

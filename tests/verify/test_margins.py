@@ -17,8 +17,8 @@ from certmix.errors import InfeasibleError, InputError
 from certmix.io.certificates import Certificate
 from certmix.sensitivity.run import stability
 from certmix.verify.check import check
+from certmix.verify.claims.margins import settled
 from certmix.verify.evidence import Rejected
-from certmix.verify.margins import settled
 from nearly_optimal import Enumerated
 from random_instances import random_problem
 

@@ -23,8 +23,8 @@ from certmix.problem import CannotLink, DirichletPrior, GaussianPrior, MinimumSi
 from certmix.problem.restriction import Restriction, partition_refusal
 from certmix.result import Result
 from certmix.verify.check import check
+from certmix.verify.claims.parts import Partition
 from certmix.verify.evidence import Rejected
-from certmix.verify.parts import Partition
 from certmix.verify.statement import digest, read
 from claims import find_truth
 from soundness import draw

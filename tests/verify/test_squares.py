@@ -13,7 +13,7 @@ from certmix.certificate.statement import state
 from certmix.io.certificates import Certificate
 from certmix.problem import Problem
 from certmix.verify.check import Verdict, check
-from certmix.verify.criteria import unlike
+from certmix.verify.claims.criteria import unlike
 from certmix.verify.evidence import Rejected
 from certmix.verify.statement import digest, read
 

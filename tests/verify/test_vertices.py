@@ -11,8 +11,8 @@ import pytest
 
 from certmix.certificate.statement import state
 from certmix.problem import Problem
+from certmix.verify.claims.vertices import Bounds, Polyhedron
 from certmix.verify.statement import read
-from certmix.verify.vertices import Bounds, Polyhedron
 
 
 def by_enumeration(rows: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -13,8 +13,8 @@ from certmix.certificate.statement import state
 from certmix.problem import Problem
 from certmix.problem.scale import scale_range
 from certmix.result import Result
-from certmix.verify import chords, vertices
-from certmix.verify.chords import Envelope, Piece, least_squares, lifted
+from certmix.verify.claims import chords, vertices
+from certmix.verify.claims.chords import Envelope, Piece, least_squares, lifted
 from certmix.verify.statement import read
 
 BISECTIONS = 40

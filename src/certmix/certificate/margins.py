@@ -23,9 +23,9 @@ from certmix.result import Result
 from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.semidefinite.record import Recorder
 from certmix.verify.check import Verdict, check
+from certmix.verify.claims.margins import Chain, boxed
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Evidence, Rejected
-from certmix.verify.margins import Chain, boxed
 from certmix.verify.root import Root
 from certmix.verify.statement import data_digest, read
 from certmix.verify.tree import ROOT

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from certmix.problem.constraints import MaximumSize, MinimumSize
-from certmix.verify.chords import Envelope, scales
+from certmix.verify.claims.chords import Envelope, scales
 
 if TYPE_CHECKING:
     from certmix.problem.problem import Problem

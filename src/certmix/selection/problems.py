@@ -12,7 +12,7 @@ from certmix.certificate.statement import state
 from certmix.errors import CovarianceWarning, InputError
 from certmix.problem import Problem
 from certmix.variance.unbounded import refuse_unbounded
-from certmix.verify.criteria import unlike
+from certmix.verify.claims.criteria import unlike
 
 Maker = Callable[[int], Problem]
 

@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from certmix.verify import chords, criteria, incumbent, softlinks, statement, vertices
+from certmix.verify import incumbent, statement
 from certmix.verify.boxes import boxes
+from certmix.verify.claims import chords, criteria, softlinks, vertices
+from certmix.verify.claims.margins import Chain, boxed, settled
+from certmix.verify.claims.parts import Partition
 from certmix.verify.domain import Domain
 from certmix.verify.dynamic import dynamic
 from certmix.verify.enumeration import enumerate_all
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.lagrangian import lagrangian
-from certmix.verify.margins import Chain, boxed, settled
-from certmix.verify.parts import Partition
 from certmix.verify.root import Root
 from certmix.verify.semidefinite import semidefinite
 from certmix.verify.squares import squares

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
+from certmix.verify.claims.margins import with_links
 from certmix.verify.evidence import Rejected
-from certmix.verify.margins import with_links
 from certmix.verify.statement import SOFT, Statement
 
 

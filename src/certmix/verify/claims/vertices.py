@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from certmix.verify.chords import (
+from certmix.verify.claims.chords import (
     Envelope,
     at_scale,
     least_weight_cost,
