@@ -213,7 +213,7 @@ PROBLEM = (
         "problem/covariance.py",
         "half = self.half_log_det - 0.5 * self.precision.entries.shape[1] * math.log(float(scale))",
         "half = self.half_log_det",
-        ("tests/verify/test_chords.py",),
+        ("tests/verify/claims/test_chords.py",),
     ),
     Mutant(
         "variance: out of its range",

@@ -308,7 +308,7 @@ RUN = (
         "certificate/envelope.py",
         "self.squares[one.feature] = max(found, self.squares[one.feature])",
         "self.squares[one.feature - 1] = max(found, self.squares[one.feature - 1])",
-        ("tests/variance/test_diagonal.py", "tests/verify/test_vertices_certificates.py"),
+        ("tests/variance/test_diagonal.py", "tests/verify/claims/test_vertices_certificates.py"),
     ),
     Mutant(
         "a solve goes on elsewhere",
