@@ -137,7 +137,8 @@ def value(whole: Mapping[str, Any], s: Statement, data: Array, evidence: Evidenc
     variance = evidence.floats("incumbent/variance", s.d if s.per_feature else 1)
     if not ((variance > 0.0) & (s.variances[0] <= variance) & (variance <= s.variances[1])).all():
         raise Rejected(f"its variance {variance.tolist()!r} is not in the range that is stated")
-    known = read(at_scale(whole, s, 1.0 / variance))
+    scale = 1.0 / variance
+    known = read(at_scale(whole, s, scale if s.per_feature else float(scale[0])))
     found, error = incumbent.value(known, data, evidence)
     sizes = np.bincount(evidence.integers("incumbent/labels", s.n), minlength=s.K)
     terms = [found, *(0.5 * s.n * s.d / len(variance) * np.log(variance)).tolist()]
