@@ -325,6 +325,7 @@ def test_options_of_text_are_for_text(tmp_path):
         ("a;b\n1;2\n3;4\n5,5;6\n", "--decimal ,"),
         ("a;b\n1,5;2,5\n3,5;4,5\n", "--decimal ,"),
         ("1,5;2\n3;4\n5;6\n", "--decimal ,"),
+        ("a;b;c\n1,5;2,5;1\n3,5;4,5;2\n", "--decimal ,"),  # c is a feature, but not the only one
         ("gene,S1,S2\nsubtype,x,y\nESR1,1,2\nGATA3,3,4\n", "--transpose"),
         ("thing,S1,S2\nsubtype,x,y\nESR1,1,2\nGATA3,3,4\n", "--transpose"),
         ("gene,S1\nA,x\nB,y\n", "--transpose"),

@@ -17,7 +17,7 @@ from certmix.io.headings import headed_like_a_code, headed_like_a_gene
 from certmix.io.missing import treat
 from certmix.io.naming import find_names, sample_names
 from certmix.io.sheet import LARGE
-from certmix.io.text import Style, is_missing, number_hint
+from certmix.io.text import Style, is_missing, is_number, number_hint
 from certmix.io.transform import Transform, fit_transform
 
 
@@ -179,8 +179,8 @@ def _default_columns(
         column = numbers[name]
         if not column.bad and column.n_good:
             chosen.append(name)
-        elif column.n_good > len(column.bad):
-            # Mostly numbers: a slip of the pen, not a column of texts; leaving it out would hide the error.
+        elif column.n_good > len(column.bad) or _with_the_other_sign(grid, name, column):
+            # Numbers, all or most: a slip of the pen, not a column of texts; leaving it out would hide the error.
             raise InputError(
                 _not_a_number(grid, name, column)
                 + (_turn_hint(grid, numbers) or "; correct it, or choose the features with --columns")
@@ -200,6 +200,12 @@ def _default_columns(
             f"{grid.path} has no numeric column to cluster by (its columns: {some(grid.header)}){hint}"
         )
     return tuple(chosen)
+
+
+def _with_the_other_sign(grid: Grid, name: str, column: Numbers) -> bool:
+    """Whether what is not a number would be one with the other decimal sign."""
+    other = "." if grid.decimal == "," else ","
+    return bool(column.bad) and all(is_number(grid[name][i], other) for i in column.bad)
 
 
 def _asked_columns(grid: Grid, asked: Sequence[str], numbers: dict[str, Numbers]) -> tuple[str, ...]:
