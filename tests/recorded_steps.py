@@ -10,11 +10,12 @@ import numpy as np
 
 from certmix.certificate.semidefinite import PREFIX, Store, target_of, tell
 from certmix.certificate.statement import state as stated
+from certmix.concluding import build_result
 from certmix.ledger import Ledger
 from certmix.options import Options
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem
-from certmix.result import Result, build_result
+from certmix.result import Result
 from certmix.search.bounds.semidefinite import record
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
 from certmix.search.bounds.semidefinite.contraction import Region

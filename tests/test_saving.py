@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from certmix import saving
+from certmix.concluding import build_result
 from certmix.errors import InputError
 from certmix.io.strict_json import dumps
 from certmix.ledger import Ledger
 from certmix.problem import MustLink, Problem
-from certmix.result import Result, build_result
+from certmix.result import Result
 from certmix.saving import as_dict, save
 from certmix.status import Status, Termination, Tolerances
 

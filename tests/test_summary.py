@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from certmix.concluding import build_result
 from certmix.ledger import Ledger
 from certmix.problem import CannotLink, Problem
-from certmix.result import Result, build_result
+from certmix.result import Result
 from certmix.solving import solve
 from certmix.status import Termination, Tolerances
 from certmix.summary import WIDTH

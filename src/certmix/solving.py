@@ -15,6 +15,7 @@ import numpy as np
 from certmix import memory
 from certmix.auto import choose
 from certmix.compiling import announced
+from certmix.concluding import build_result, condensed
 from certmix.engines import Engine, Outcome, require
 from certmix.engines import engine as find_engine
 from certmix.errors import InfeasibleError, InputError
@@ -27,7 +28,7 @@ from certmix.problem import Problem, is_feasible, satisfaction_table
 from certmix.problem.hardening import hardened
 from certmix.problem.noise import LABEL
 from certmix.proving import for_search, proved
-from certmix.result import Result, build_result, condensed
+from certmix.result import Result
 from certmix.resuming import Unfinished, identity
 from certmix.softlinks.engine import SoftLinks
 from certmix.status import Termination

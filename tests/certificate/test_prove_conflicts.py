@@ -12,11 +12,12 @@ from certmix.certificate import prove
 from certmix.certificate.boxes import boxes_of, refined
 from certmix.certificate.prove import Unproved, make
 from certmix.certificate.statement import state
+from certmix.concluding import build_result
 from certmix.engines import engine
 from certmix.ledger import Ledger
 from certmix.options import Options
 from certmix.problem import CannotLink, MaximumSize, MinimumSize, Problem
-from certmix.result import Result, build_result
+from certmix.result import Result
 from certmix.verify import statement
 from certmix.verify.boxes import roots
 from certmix.verify.check import Verdict, check

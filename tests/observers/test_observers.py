@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from certmix.compiling import MESSAGE
+from certmix.concluding import build_result
 from certmix.errors import InputError
 from certmix.ledger import Ledger, Progress
 from certmix.observers.live import LiveLine
@@ -20,7 +21,7 @@ from certmix.observers.snapshot import Snapshot
 from certmix.observers.wording import duration, letter, row, share
 from certmix.problem import Problem
 from certmix.problem.quantity import NATS
-from certmix.result import Result, build_result
+from certmix.result import Result
 from certmix.status import Termination, Tolerances
 
 

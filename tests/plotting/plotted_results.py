@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from certmix.concluding import build_result
 from certmix.ledger import Ledger
 from certmix.problem import Label, MinimumSize, MustLink, Problem
-from certmix.result import Result, build_result
+from certmix.result import Result
 from certmix.status import Termination, Tolerances
 
 HOSTILE = (

@@ -10,11 +10,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+from certmix.concluding import build_result
 from certmix.errors import InputError
 from certmix.ledger import Ledger
 from certmix.plotting import plot_clusters, plot_sizes, plot_trace
 from certmix.problem import Problem
-from certmix.result import Result, build_result
+from certmix.result import Result
 from certmix.status import Termination, Tolerances
 
 

@@ -113,9 +113,9 @@ class Snapshot(Silent):
 
     def write(self, termination: Termination = Termination.INTERRUPTED) -> None:
         """Write incumbent and bound, and which state there is to go on from."""
+        from certmix.concluding import build_result, with_noise_apart
         from certmix.io.atomic import write_text
         from certmix.io.strict_json import dumps
-        from certmix.result import build_result, with_noise_apart
         from certmix.saving import as_dict
 
         if self._run is None:

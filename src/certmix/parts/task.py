@@ -14,12 +14,13 @@ from certmix.auto import choose
 from certmix.certificate.draft import Unproved
 from certmix.certificate.parts import PartProof
 from certmix.certificate.prove import prove_part
+from certmix.concluding import build_result
 from certmix.engines import Engine, engine
 from certmix.errors import InfeasibleError
 from certmix.ledger import Ledger, Observer
 from certmix.options import PROOF_TIME, Options
 from certmix.problem import Problem
-from certmix.result import Result, build_result
+from certmix.result import Result
 from certmix.search.record import RunRecord
 from certmix.state import State
 from certmix.status import Termination, Tolerances

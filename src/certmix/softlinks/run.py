@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from certmix.certificate.softlinks import SoftRecord, Solved
+from certmix.concluding import build_result
 from certmix.engines import Engine
 from certmix.errors import InfeasibleError
 from certmix.ledger import Ledger, Progress
@@ -24,7 +25,6 @@ from certmix.options import Options
 from certmix.presolve.feasibility import check_feasible
 from certmix.problem import Problem
 from certmix.problem.hardening import hardened
-from certmix.result import build_result
 from certmix.search.stopping import stop_reason
 from certmix.softlinks.local import descended
 from certmix.status import Termination, Tolerances

@@ -9,13 +9,13 @@ import numpy as np
 
 from certmix.auto import choose
 from certmix.certificate.envelope import FeatureBounds, Solved
+from certmix.concluding import build_result
 from certmix.engines import Engine
 from certmix.engines import engine as find_engine
 from certmix.ledger import Ledger
 from certmix.options import Options
 from certmix.problem import Problem
 from certmix.problem.scale import scale_range, sum_of_squares
-from certmix.result import build_result
 from certmix.search.stopping import stop_reason
 from certmix.status import Termination
 from certmix.variance.inner import LOOSE, TIGHT, Around

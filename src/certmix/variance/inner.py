@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from certmix.concluding import build_result
 from certmix.engines import Engine
 from certmix.ledger import Ledger, Progress
 from certmix.local.hard_em import hard_em
 from certmix.options import Options
 from certmix.presolve.instance import reduce
 from certmix.problem import Problem
-from certmix.result import Result, build_result
+from certmix.result import Result
 from certmix.state import State
 from certmix.status import Termination, Tolerances
 
