@@ -205,7 +205,7 @@ class Run:
         ledger.trace = list(before.trace)
         if not before.sealed:  # else somebody is still at work on it
             ledger.kept = before.kept
-            if before.resumable is not None:
+            if before.kept is None and before.resumable is not None:
                 ledger.resumed = before.resumable.state().in_memory()
         before.seal()
         ledger.observers = before.observers

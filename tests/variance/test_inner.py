@@ -17,17 +17,17 @@ from certmix.problem import Problem
 from certmix.solving import Run
 from certmix.state import State
 from certmix.status import Status, Termination
-from certmix.variance.inner import Cut
 from certmix.variance.run import VarianceRun
+from certmix.variance.stored import Cut
 
 
 def test_what_was_cut_short_goes_on_at_its_own_variance_only() -> None:
     """What was proved at one variance, or of the sum of squares, says nothing of another problem."""
-    cut = Cut(2.0, False, 1.0, State())
+    cut = Cut(2.0, False, None, 1.0, State())
     assert cut.is_at(2.0, False)
     assert not cut.is_at(2.0, True)
     assert not cut.is_at(2.5, False)
-    each = Cut(np.array([2.0, 3.0]), False, 1.0, State())
+    each = Cut(np.array([2.0, 3.0]), False, None, 1.0, State())
     assert each.is_at(np.array([2.0, 3.0]), False)
     assert not each.is_at(np.array([2.0, 4.0]), False)
 

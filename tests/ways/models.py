@@ -20,6 +20,7 @@ from certmix.solving import solve
 from certmix.status import Status, Termination
 from certmix.verify.check import check
 from claims import Claim, Truth, find_truth
+from resumed import solved_in_pieces
 from unknown_variance import (
     takes_diagonal,
     truth_with_variance,
@@ -41,7 +42,9 @@ def few_with_own_variances(problem: Problem, truth: Truth) -> bool:
 
 
 def unknown_variance(draw: Draw) -> Claim:
-    """The same problem with an unknown variance, by any engine inside; half of the time its certificate is checked."""
+    """The same problem with an unknown variance, by any engine inside, at times in pieces that go on from disk; half
+    of the time its certificate is checked.
+    """
     return _found_with_variance(draw, with_unknown_variance(draw.problem, draw.rng), "unknown variance")
 
 
@@ -57,7 +60,10 @@ def _found_with_variance(draw: Draw, problem: Problem, way: str) -> Claim:
     start = time.perf_counter()
     name, lower = str(draw.rng.choice([*able, "auto", "auto"])), -math.inf
     try:
-        result = solve(problem, name, options=options, verify=False)
+        if draw.chance(0.3):
+            result = solved_in_pieces(problem, name, options, draw.rng)
+        else:
+            result = solve(problem, name, options=options, verify=False)
     except InputError:
         assert truth.optimum == -math.inf, f"refused, but the optimum is {truth.optimum!r}"
         unknown = math.inf, lower, None, Status.UNKNOWN, Termination.TIME, ()

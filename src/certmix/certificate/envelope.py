@@ -130,25 +130,17 @@ class FeatureBounds:
 
     def __init__(self, problem: Problem) -> None:
         self.stated = read(json.loads(json.dumps(state(problem))))
-        self.squares = [0.0] * problem.n_features  # lower bounds of every clustering's, halved
-        self.known: vertices.Bounds | None = None
+        self.bounds = vertices.Bounds(self.stated, [0.0] * problem.n_features)
 
     def add(self, one: Solved, bound: float) -> None:
-        """Take a bound into account: of the squares of single features before those at known variances."""
-        s, none = self.stated, np.zeros(1)
+        """Take a bound into account: a half-space."""
+        s, none, cut = self.stated, np.zeros(1), self.bounds.polyhedron.cut
         if one.feature is not None:
-            assert self.known is None
-            found = chords.least_squares(bound, s.n, s.K, none, float(one.scale))
-            self.squares[one.feature] = max(found, self.squares[one.feature])
+            least = chords.least_squares(bound, s.n, s.K, none, float(one.scale))
+            cut([float(j == one.feature) for j in range(s.d)], least, 0.0)
         else:
             assert isinstance(one.scale, np.ndarray)
-            self.bounds.polyhedron.cut(one.scale.tolist(), lifted(bound, s.n, none, s.half_log_det))
-
-    @property
-    def bounds(self) -> vertices.Bounds:
-        if self.known is None:
-            self.known = vertices.Bounds(self.stated, self.squares)
-        return self.known
+            cut(one.scale.tolist(), lifted(bound, s.n, none, s.half_log_det))
 
     @property
     def bound(self) -> float:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -30,13 +32,12 @@ class DiagonalRun(Around):
     def __init__(self, problem: Problem, inner: Engine) -> None:
         super().__init__(problem, inner)
         self.bounds = FeatureBounds(problem)
-        self.solved: list[Solved] = []
 
     def run(self) -> Termination:
         if not self.begun:
             self.local_search()
             self._bound_squares()
-        self.begun = True
+        self.begun = not self.ledger.stop.raised
         if not math.isfinite(self.bounds.bound):
             self.ledger.message("no least sum of squares is proved, so nothing keeps a variance from zero")
             return stop_reason(self.ledger, self.options) or Termination.EXHAUSTED
@@ -55,17 +56,17 @@ class DiagonalRun(Around):
     # -- the squares of single features ------------------------------------------------------------------------
     def _bound_squares(self) -> None:
         """What every clustering has in each feature at least: one-dimensional clustering by it alone."""
+        bounded = {one.feature for one in self.solved}
         for j in range(self.problem.n_features):
-            if not self.ledger.stop.raised:
+            if j not in bounded and not self.ledger.stop.raised:
                 self._bound_squares_of(j)
         self.settle()
 
     def _bound_squares_of(self, j: int) -> None:
         p = self.problem
-        variance = float(np.var(p.data[:, j]))
-        if variance <= 0.0:
+        if not np.ptp(p.data[:, j]) > 0.0:
             return
-        alone = sum_of_squares(p.replace(data=p.samples.original.values[:, [j]], variance=variance))
+        alone = self._alone(j)
         engine = find_engine(choose(alone, self.options)[0])
         if not engine.certified:
             return
@@ -85,7 +86,13 @@ class DiagonalRun(Around):
                 certificate_level=outcome.certificate_level,
             )
             scale = float(alone.covariance.precision.entries[0, 0])
-            self._take(Solved(scale, alone, result, found.record, squares=True, feature=j))
+            self.take(Solved(scale, alone, result, found.record, squares=True, feature=j))
+
+    def _alone(self, j: int) -> Problem:
+        """Clustering by one feature alone."""
+        p = self.problem
+        values = p.samples.original.values[:, [j]]
+        return sum_of_squares(p.replace(data=values, variance=float(np.var(p.data[:, j]))))
 
     def _own_options(self, name: str) -> Options:
         left = self.options.time_left(self.ledger.seconds)
@@ -95,14 +102,14 @@ class DiagonalRun(Around):
     # -- known variances ---------------------------------------------------------------------------------------
     def _refine(self) -> bool:
         """Solve the problem where the objective may be least; False when nothing came of it."""
-        at, gap = self._next()
+        goes_on, (at, gap) = self.cut is not None, self._next()
         told = ", ".join(f"{v:.6g}" for v in 1.0 / at)
         words = f"variances {told} (solve {sum(one.feature is None for one in self.solved) + 1})"
         found = self.solve_at(self.problem.at_scale(at), at, gap, math.inf, lambda _: -math.inf, words)
         if found is None:
             return False
-        known = any(np.allclose(at, one.scale, rtol=SAME, atol=0.0) for one in self.solved)
-        self._take(Solved(at, self.problem.at_scale(at), *found))
+        known = not goes_on and any(np.allclose(at, one.scale, rtol=SAME, atol=0.0) for one in self.solved)
+        self.take(Solved(at, self.problem.at_scale(at), *found))
         return not known
 
     def _next(self) -> tuple[np.ndarray, float]:
@@ -115,6 +122,13 @@ class DiagonalRun(Around):
         bound, at = self.bounds.bounds.lowest()
         return np.array(at), max(TIGHT * allowed, LOOSE * (self.ledger.cutoff - bound))
 
-    def _take(self, solved: Solved) -> None:
+    def known(self, entry: Mapping[str, Any]) -> Problem:
+        return (
+            self._alone(entry["feature"])
+            if "feature" in entry
+            else self.problem.at_scale(np.array(entry["scale"]))
+        )
+
+    def take(self, solved: Solved) -> None:
         self.bounds.add(solved, solved.result.lower_bound)
         self.solved.append(solved)

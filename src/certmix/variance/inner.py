@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from certmix.certificate.envelope import Solved
 from certmix.concluding import build_result
 from certmix.engines import Engine
 from certmix.ledger import Ledger, Progress
@@ -19,13 +21,14 @@ from certmix.problem import Problem
 from certmix.result import Result
 from certmix.state import State
 from certmix.status import Termination, Tolerances
+from certmix.variance.stored import Cut, Scale, begun_in, cut_in, solved_in, stored
 
 TIGHT = 0.3  # of the allowed gap, where the optimum is
 LOOSE = 0.1  # of what would still be missing, where a solve cannot settle its neighbourhood
 PATIENCE = 1.0  # seconds that a solve may go on when its bound is good enough
 MOST_ROUNDS = 20  # of local search at the best variance so far
 
-Scale = float | np.ndarray  # 1 / variance, of all features or of each
+CUT_SHORT = (Termination.TIME, Termination.NODES)
 
 
 class Inner(Ledger):
@@ -60,18 +63,6 @@ class Inner(Ledger):
             ledger.raise_bound(self.relation(progress.bound))
 
 
-class Cut(NamedTuple):
-    """A solve at a known variance that a limit has cut short: which one, what was proved, how it goes on."""
-
-    scale: Scale
-    squares: bool
-    bound: float
-    state: State
-
-    def is_at(self, scale: Scale, squares: bool) -> bool:
-        return squares == self.squares and np.array_equal(scale, self.scale)
-
-
 class Around(ABC):
     """The state of one run; ``inner`` is the engine for known variances."""
 
@@ -81,12 +72,31 @@ class Around(ABC):
     def __init__(self, problem: Problem, inner: Engine) -> None:
         self.problem, self.inner = problem, inner
         self.infeasible = self.begun = False
-        self.cut: Cut | None = None
+        self.solved: list[Solved] = []
+        self.working: tuple[Scale, bool, Ledger] | None = None  # the solve that goes on
+        self.cut: Cut | None = None  # the one that was cut short
 
     def take_up(self, ledger: Ledger, options: Options) -> None:
-        """Begin with a ledger, or go on with another one after a limit has struck."""
+        """Begin with a ledger, or go on: with another one after a limit has struck, or from what is on disk."""
         self.ledger, self.options = ledger, options
-        ledger.kept = self
+        if ledger.kept is None and ledger.resumed:
+            for one in solved_in(ledger.resumed, self.known, self.inner.name):
+                self.take(one)
+            self.begun, self.cut = begun_in(ledger.resumed), cut_in(ledger.resumed)
+        ledger.kept = ledger.resumable = self
+
+    def state(self) -> State:
+        """What a later run can go on from."""
+        working, cut, solved = self.working, self.cut, tuple(self.solved)
+        return stored(self.begun, solved, cut if working is None else Cut.of(*working))
+
+    @abstractmethod
+    def known(self, entry: Mapping[str, Any]) -> Problem:
+        """The problem at known variances that an entry is about (:attr:`Solved.entry`)."""
+
+    @abstractmethod
+    def take(self, solved: Solved) -> None:
+        """Take a bound at known variances into account."""
 
     @abstractmethod
     def run(self) -> Termination:
@@ -180,12 +190,15 @@ class Around(ABC):
             inner.offer(found.labels, "start")
         if cut is not None and cut.is_at(scale, squares):
             inner.resumed = cut.state
+            if cut.labels is not None:
+                inner.offer(cut.labels, "start")
             inner.raise_bound(cut.bound)
+        self.working = scale, squares, inner
         outcome = self.inner.run(known, inner, own)
-        self.cut = None
-        if ledger.stop.reason is Termination.TIME or outcome.termination is Termination.TIME:
-            state = State() if inner.resumable is None else inner.resumable.state().in_memory()
-            self.cut = Cut(scale, squares, inner.bound, state)
+        self.cut, self.working = None, None
+        if ledger.stop.raised or outcome.termination in CUT_SHORT:
+            cut = Cut.of(scale, squares, inner)
+            self.cut = cut._replace(state=cut.state.in_memory())
         ledger.certificate_level = outcome.certificate_level
         ledger.nodes = inner.nodes_before + inner.nodes
         if outcome.infeasible and not ledger.stop.raised:

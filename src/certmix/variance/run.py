@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from certmix.certificate.envelope import Bounds, Solved
 from certmix.engines import Engine
@@ -28,7 +30,6 @@ class VarianceRun(Around):
         super().__init__(problem, inner)
         self.squares = sum_of_squares(problem)
         self.bounds = Bounds(problem)
-        self.solved: list[Solved] = []
 
     def run(self) -> Termination:
         """Work until the gap is reached or a limit strikes."""
@@ -109,7 +110,10 @@ class VarianceRun(Around):
         self.ledger.envelope = self.bounds.envelope()
         self.ledger.raise_bound(self.ledger.envelope.bound)
 
-    def _take(self, solved: Solved) -> None:
+    def known(self, entry: Mapping[str, Any]) -> Problem:
+        return (self.squares if entry["squares"] else self.problem).at_scale(entry["scale"])
+
+    def take(self, solved: Solved) -> None:
         self.bounds.add(solved, solved.result.lower_bound)
         self.solved.append(solved)
         self._tell()
@@ -140,7 +144,7 @@ class VarianceRun(Around):
         words = "least sum of squares"
         found_there = self.solve_at(uniform, scale, gap, math.inf, relation, words, squares=True)
         if found_there is not None:
-            self._take(Solved(scale, uniform, *found_there, squares=True))
+            self.take(Solved(scale, uniform, *found_there, squares=True))
             least = found_there[0].labels
             if bounds.slope == 0.0 and least is not None and scatterless(self.problem, least):
                 raise unbounded(self.problem)
@@ -155,7 +159,7 @@ class VarianceRun(Around):
         words = f"variance {1.0 / scale:.6g} (solve {self._points + 1})"
         found = self.solve_at(known, scale, *self._gap(known, scale), relation, words)
         if found is not None:
-            self._take(Solved(scale, known, *found))
+            self.take(Solved(scale, known, *found))
 
     def _gap(self, known: Problem, scale: float) -> tuple[float, float]:
         """How precise a solve should be, in nats, and the bound that the envelope can do with."""
