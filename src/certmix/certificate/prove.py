@@ -88,7 +88,7 @@ def make(
     if problem.covariance.unknown and not infeasible:
         return chained(problem, result, record or (), inside)
     if problem.squares and not infeasible and _targets(result)[0] <= 0.0:
-        return _recomputed(problem, result, ["squares"])
+        return _accepted(problem, result, Draft())  # what it cannot be less than
     if isinstance(record, Sequence) and not infeasible:
         return added(problem, result, record)
     matrices = (problem.covariance.precision, problem.prior.precision)

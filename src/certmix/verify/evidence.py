@@ -1,4 +1,7 @@
-"""What a certificate offers as proof, read with distrust: every array is looked at before it is used."""
+"""What a certificate offers as proof, read with distrust: every number and every array is looked at before it is used.
+
+No type stands for another: a whole number is not ``2.0``, a list not an empty object, and true is not one.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+Document = Mapping[str, Any]  # a JSON object
 
 
 class Rejected(Exception):
@@ -25,15 +30,55 @@ def room(*shape: int, each: int = 8) -> None:
         raise Rejected(f"to check it would take arrays of {' x '.join(map(str, shape))} numbers at a time")
 
 
+def number(value: Any, what: str = "number") -> float:
+    """A finite number of a JSON file."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise Rejected(f"its {what} is {value!r:.80}, not a finite number")
+    return float(value)
+
+
+def whole(value: Any, low: int, high: int = MOST, what: str = "entry") -> int:
+    """A whole number within ``low .. high``."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise Rejected(f"its {what} is {value!r:.80}, not a whole number in {low} .. {high}")
+    return int(value)
+
+
+def listed(value: Any, what: str = "entry", count: int | None = None) -> list[Any]:
+    """A list, of so many entries, and nothing else that can be gone through."""
+    if not isinstance(value, list) or len(value) != (len(value) if count is None else count):
+        raise Rejected(f"its {what} is {value!r:.80}, not a list{f' of {count}' * (count is not None)}")
+    return value
+
+
+def rows(value: Any, *limits: tuple[int, int]) -> np.ndarray:
+    """A list of rows of whole numbers, each within its limits: (m, limits)."""
+    each = [listed(row, count=len(limits)) for row in listed(value)]
+    found = [[whole(x, *limit) for x, limit in zip(row, limits, strict=True)] for row in each]
+    return np.array(found, dtype=np.int64).reshape(-1, len(limits))
+
+
+def objects(document: Document, name: str) -> list[Document]:
+    """The entry of an object that is a list of objects."""
+    found = document.get(name)
+    if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
+        raise Rejected(f"it lacks its {name}, or one of them is not an object")
+    return found
+
+
 @dataclass(frozen=True)
 class Evidence:
     """The entry of one step: small numbers, and the arrays whose names begin with its prefix ``arrays``."""
 
-    numbers: Mapping[str, Any]
+    numbers: Document
     arrays: Mapping[str, np.ndarray]
 
     def full(self, name: str) -> str:
         return f"{self.numbers.get('arrays', '')}{name}"
+
+    def under(self, prefix: str, numbers: Document | None = None) -> Evidence:
+        """What is under a further prefix."""
+        return Evidence({**(numbers or {}), "arrays": self.full(prefix)}, self.arrays)
 
     def floats(self, name: str, *shape: int | None) -> np.ndarray:
         """An array of floats as float64; None in the shape stands for any length."""
@@ -64,7 +109,4 @@ class Evidence:
 
     def whole(self, name: str, low: int, high: int) -> int:
         """A whole number of the step within ``low .. high``."""
-        value = self.numbers.get(name)
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise Rejected(f"its entry {name!r} is {value!r}, not a whole number in {low} .. {high}")
-        return value
+        return whole(self.numbers.get(name), low, high, f"entry {name!r}")

@@ -41,7 +41,8 @@ class Root:
             raise Rejected(f"the data are not {s.n} x {s.d} finite numbers")
         self.statement, self.data, self.n, self.K = s, data, s.n, s.K
         matrix = max(s.precision[0].size, s.prior_precision[0].size)
-        room(s.K, 4 * (s.n + 1) + 2 * (matrix + s.d * s.n * (len(s.precision) > 1)))
+        room(s.K, 2 * (matrix + s.d * s.n * (len(s.precision) > 1)))
+        self.entropy, self.slip = entropy(s)
         self.group = groups_of(s)
         self.weight = np.bincount(self.group).astype(np.int64)
         self.N = len(self.weight)
@@ -62,7 +63,6 @@ class Root:
             ends = s.mean_lower[k] - centre, s.mean_upper[k] - centre
             self.mean_lower[k], self.mean_upper[k] = _box(systems[c], *ends)
         self.prior_mean[self.prior_weight == 0] = 0.0
-        self.entropy, self.slip = entropy(s)
         self.size_lower, self.size_upper = s.size_limits()
         self.classes = _classes(s)
         self._rules(s)
@@ -171,6 +171,7 @@ def entropy(s: Statement) -> tuple[Array, float]:
     tied to n_k/n cost -c log(m/n). Free weights with bounds L <= pi <= U cost at least ``min over [L, U] of
     -c log pi + C (pi - c/C)``, for the second terms add up to zero; the minimiser is c/C clipped to the bounds.
     """
+    room(s.K, 4 * (s.n + 1))
     sizes = np.arange(s.n + 1.0)
     total = s.n + float((s.alpha - 1.0).sum())
     tables, slip = np.zeros((s.K, s.n + 1)), 0.0

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from certmix.verify.evidence import Rejected
+from certmix.verify.evidence import MOST, Document, Rejected, listed, number, rows, whole
 
 ENTRIES = {
     "n_samples", "n_features", "n_components", "precision", "half_log_det", "fixed_weights", "weight_lower",
@@ -28,7 +28,7 @@ MOST_FULL = 1000  # features of a full matrix: more would take hours to read, to
 FEW = 2.0**-50  # eight units in the last place, relatively
 
 
-def digest(statement: Mapping[str, Any]) -> str:
+def digest(statement: Document) -> str:
     """SHA-256 of the statement as JSON with sorted keys, no blanks, ASCII."""
     text = json.dumps(statement, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
@@ -47,15 +47,15 @@ class Statement:
     ``precision`` and ``prior_precision`` are matrices, or the diagonals of diagonal ones: one dimension less.
     """
 
-    def __init__(self, entry: Mapping[str, Any]) -> None:
-        n, d, K = (_whole(entry[name], 1) for name in ("n_samples", "n_features", "n_components"))
+    def __init__(self, entry: Document) -> None:
+        n, d, K = (whole(entry[name], 1) for name in ("n_samples", "n_features", "n_components"))
         self.n, self.d, self.K = n, d, K
         self.precision = _matrices(entry["precision"], len(entry["precision"]), d)
         self.half_log_det = _floats(entry["half_log_det"], K)
         low, high, *each = entry.get(UNKNOWN, (1.0, None))
         self.unknown, self.per_feature = UNKNOWN in entry, each == [EACH]
         if each and not self.per_feature:
-            raise ValueError(f"{each!r:.80} is not said of variances")
+            raise Rejected(f"{each!r:.80} is not said of variances")
         self.variances = float(_floats(low)), float(_floats(high, missing=math.inf))
         fixed, prior = entry["fixed_weights"], entry["prior_precision"]
         self.fixed_weights = None if fixed is None else _floats(fixed, K)
@@ -67,21 +67,20 @@ class Statement:
         self.prior_precision = np.zeros((K, d)) if prior is None else _matrices(prior, K, d)
         self.estimators, self.allow_empty = frozenset(_texts(entry["estimators"])), entry["allow_empty"]
         self.component_names = _texts(entry["component_names"])
-        sample, component = (0, n - 1), (0, K - 1)
-        self.together = _rows(entry["together"], sample, sample)
-        self.apart = _rows(entry["apart"], sample, sample)
-        self.implications = _rows(entry["implications"], sample, sample, (-1, K - 1))
-        self.labels = _rows(entry["labels"], sample, component)
-        self.sizes = _rows(entry["sizes"], (-1, K - 1), (0, None), (0, None))
+        sample, component, size = (0, n - 1), (0, K - 1), (0, MOST)
+        self.together = rows(entry["together"], sample, sample)
+        self.apart = rows(entry["apart"], sample, sample)
+        self.implications = rows(entry["implications"], sample, sample, (-1, K - 1))
+        self.labels = rows(entry["labels"], sample, component)
+        self.sizes = rows(entry["sizes"], (-1, K - 1), size, size)
         self.counts: list[tuple[int, int, int, np.ndarray]] = []
-        for k, low, high, some in map(_list, _list(entry["counts"])):
-            numbers = _whole(k, *component), _whole(low, 0), _whole(high, 0)
-            self.counts.append((*numbers, _rows([[i] for i in _list(some)], sample)[:, 0]))
-
+        for *numbers, some in map(listed, listed(entry["counts"])):
+            k, least, most = rows([numbers], component, size, size)[0].tolist()
+            self.counts.append((k, least, most, rows([[i] for i in listed(some)], sample)[:, 0]))
         self.soft: list[tuple[bool, float, np.ndarray]] = []
-        for kind, penalty, some in map(_list, _list(entry.get(SOFT, []))):
-            samples = _rows([[i] for i in _list(some)], sample)[:, 0]
-            self.soft.append((bool(_whole(kind, 0, 1)), float(_floats(penalty)), samples))
+        for kind, penalty, some in map(listed, listed(entry.get(SOFT, []))):
+            samples = rows([[i] for i in listed(some)], sample)[:, 0]
+            self.soft.append((bool(whole(kind, 0, 1)), number(penalty), samples))
 
     @property
     def without_mean(self) -> np.ndarray:
@@ -160,7 +159,7 @@ def read(entry: Any) -> Statement:
         raise Rejected("the statement does not have the entries that it must have")
     try:
         found = Statement(entry)
-    except (TypeError, ValueError, KeyError, IndexError, OverflowError) as error:
+    except (Rejected, TypeError, ValueError, KeyError, IndexError, OverflowError) as error:
         raise Rejected(f"the statement cannot be read ({error})") from None
     wrong = _wrong(found)
     if wrong:
@@ -210,37 +209,18 @@ def _wrong(s: Statement) -> str | None:
     return None
 
 
-def _whole(value: Any, low: int, high: int | None = None) -> int:
-    fits = isinstance(value, int) and not isinstance(value, bool) and value >= low
-    if not fits or (high is not None and value > high):
-        raise ValueError(f"{value!r} is not a whole number of the right size")
-    return int(value)
-
-
 def _floats(value: Any, *shape: int, missing: float | None = None) -> np.ndarray:
     """Nested lists of numbers; null is allowed only where something may be ``missing``."""
     if not shape:
-        if value is None and missing is not None:
-            return np.array(missing)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-            raise ValueError(f"{value!r} is not a finite number")
-        return np.array(float(value))
-    if len(_list(value)) != shape[0]:
-        raise ValueError(f"a list does not have {shape[0]} entries")
-    return np.array([_floats(x, *shape[1:], missing=missing) for x in value], dtype=np.float64).reshape(shape)
-
-
-def _list(value: Any) -> list[Any]:
-    """A list, and nothing else that can be gone through."""
-    if not isinstance(value, list):
-        raise ValueError(f"{value!r:.80} is not a list")
-    return value
+        return np.array(missing if value is None and missing is not None else number(value))
+    found = [_floats(x, *shape[1:], missing=missing) for x in listed(value, count=shape[0])]
+    return np.array(found, dtype=np.float64).reshape(shape)
 
 
 def _texts(value: Any) -> tuple[str, ...]:
     """Texts that differ."""
-    if not all(isinstance(text, str) and text for text in _list(value)) or len(set(value)) < len(value):
-        raise ValueError(f"{value!r:.80} is not a list of texts that differ")
+    if not all(isinstance(text, str) and text for text in listed(value)) or len(set(value)) < len(value):
+        raise Rejected(f"{value!r:.80} is not a list of texts that differ")
     return tuple(value)
 
 
@@ -256,8 +236,3 @@ def too_many_features(d: int) -> str:
     """Why full matrices of so many features are refused."""
     large = f"its matrices of {d:,} x {d:,} numbers are too large to check"
     return f"{large}; with more than {MOST_FULL:,} features matrices must be diagonal"
-
-
-def _rows(value: Any, *limits: tuple[int, int | None]) -> np.ndarray:
-    rows = [[_whole(x, *limit) for x, limit in zip(_list(row), limits, strict=True)] for row in _list(value)]
-    return np.array(rows, dtype=np.int64).reshape(-1, len(limits))

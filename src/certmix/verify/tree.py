@@ -58,7 +58,7 @@ def walk(
     entries: Entries,
     target: float,
     kinds: Kinds,
-    settled: Callable[[Domain], bool] = lambda domain: False,
+    settled: Callable[[Root, Domain], bool] = lambda root, domain: False,
 ) -> Walked:
     """Check the whole tree; :class:`Rejected` names the first node that fails.
 
@@ -92,7 +92,7 @@ def walk(
             bound = _node(root, domain, steps[node], target, kinds)
             if not children[node] and bound < target and domain.decided.all():
                 bound = max(bound, kinds["enumerate"](root, domain, Evidence({}, {}), target))
-            if bound >= target or (not children[node] and settled(domain)):
+            if bound >= target or (not children[node] and settled(root, domain)):
                 leaves += 1
             elif not children[node]:
                 raise Rejected(f"its bound {bound!r} does not reach the target {target!r}")
@@ -113,14 +113,16 @@ def _steps(entries: Entries, evidence: Evidence, count: int) -> list[list[Eviden
     for entry in entries:
         if not isinstance(entry.get("kind"), str) or not isinstance(prefix := entry.get("arrays", ""), str):
             raise Rejected("a step has no kind")
-        step = Evidence({**entry, "arrays": evidence.full(prefix)}, evidence.arrays)
+        step = evidence.under(prefix, entry)
         steps[step.whole("node", 0, count - 1)].append(step)
+        if entry["kind"] == "boxes" and (count > 1 or len(entries) > 1):
+            raise Rejected("a tree of boxes must be the only step of the only node")
     return steps
 
 
 def _node(root: Root, domain: Domain, steps: list[Evidence], target: float, kinds: Kinds) -> float:
     """Draw conclusions and run a node's steps; the bound that they prove, infinite when nothing is left."""
-    bound = -math.inf
+    bound = -math.inf if root.statement.squares is None else 0.0  # a sum of squares is not negative
     if not domain.propagate(root):
         return math.inf
     for step in steps:

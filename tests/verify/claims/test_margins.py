@@ -83,9 +83,9 @@ def test_a_pair_is_settled_when_both_have_the_same_component_only() -> None:
     root = SimpleNamespace(group=np.array([0, 1, 2, 3, 3]))
     domain = SimpleNamespace(allowed=np.array([[1, 0], [1, 0], [0, 1], [1, 1]], dtype=bool))
     for i, j, is_settled in ((0, 1, True), (0, 2, False), (0, 3, False), (3, 0, False), (3, 4, True)):
-        assert settled(root, np.array([[i, j, 1]]), domain) == is_settled  # type: ignore[arg-type]
+        assert settled(np.array([[i, j, 1]]), root, domain) == is_settled  # type: ignore[arg-type]
     with pytest.raises(Rejected):
-        settled(root, np.array([[0, 2, 0]]), domain)  # type: ignore[arg-type]
+        settled(np.array([[0, 2, 0]]), root, domain)  # type: ignore[arg-type]
 
 
 def said(certificate: Certificate, **changes: Any) -> str:
@@ -103,9 +103,9 @@ def test_a_pair_that_was_not_proved_is_rejected(made: Certificate) -> None:
     pairs = [*made.document["pairs"], [0, 24, 1]]
     assert "does not follow" in said(made, pairs=pairs)
     assert "does not follow" in said(made, pairs=[[0, 1, 0]])
-    assert "is not a pair" in said(made, pairs=[[0, 1]])
-    assert "is not a pair" in said(made, pairs=[[0, 99, 1]])
-    assert "is not a pair" in said(made, pairs=None)
+    assert "not a list of 3" in said(made, pairs=[[0, 1]])
+    assert "not a whole number in 0 .. 24" in said(made, pairs=[[0, 99, 1]])
+    assert "not a list" in said(made, pairs=None)
 
 
 def test_a_larger_distance_is_rejected(made: Certificate) -> None:

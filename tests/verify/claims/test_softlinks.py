@@ -123,4 +123,4 @@ def test_what_cannot_be_stated_is_rejected(found: Any) -> None:
     assert not with_links([[1, -1.0, [i, j]]], plain - 1.0).verified
     for soft in ([[1, 1.0, [0]]], [[1, 1.0, [0, 0]]], [[2, 1.0, [i, j]]], [[1, 1.0, [i, 9]]]):
         assert not any(with_links(soft, plain + more).verified for more in (0.0, 1.0)), soft
-    assert "soft links" in judged(found, claim="bound").sentence
+    assert "those of 'soft'" in judged(found, claim="bound").sentence

@@ -17,12 +17,34 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from certmix.verify import incumbent
-from certmix.verify.evidence import Evidence, Rejected
+from certmix.verify.evidence import Document, Evidence, Rejected, number
+from certmix.verify.proof import Proof
 from certmix.verify.root import entropy
 from certmix.verify.rounding import UNIT, Array, below, gamma, proved_semidefinite
 from certmix.verify.statement import UNKNOWN, Statement, read
 
 BISECTIONS = 40
+
+
+def proved(whole: Proof, bound: float) -> str:
+    """Bounds at known variances, proved one after the other; what follows for all has to reach the bound."""
+    s, share = whole.stated, 1.0 + slack(whole.stated.precision)
+    points, slope = {0.0: least_weight_cost(s)}, 0.0
+    for t, proof in enumerate(whole.parts):
+        scale, squares = number(proof.get("scale"), "scale"), proof.get("squares")
+        if not scale > 0.0 or not isinstance(squares, bool):
+            raise Rejected(f"part {t} does not say which problem it is about")
+        entry = at_scale(sum_of_squares(whole.entry, s) if squares else whole.entry, s, scale)
+        found, own, scale = whole.part(t, entry), np.array(entry["half_log_det"]), scale * share
+        if squares:
+            slope = max(slope, least_squares(found, s.n, s.K, own, scale))
+        else:
+            points[scale] = max(lifted(found, s.n, own, s.half_log_det), points.get(scale, -math.inf))
+    slope = max(slope, rise(points, most_weight_cost(s)))
+    envelope = Envelope(sorted(points.items()), slope, 0.5 * s.n * s.d, *scales(s.variances))
+    if not envelope.bound >= bound:
+        raise Rejected(f"for some variance its parts prove {envelope.bound!r} only, not its bound {bound!r}")
+    return f" at any variance (by bounds at {len(points) - 1} of them)"
 
 
 class Piece(NamedTuple):
@@ -98,7 +120,7 @@ def scales(variances: tuple[float, float]) -> tuple[float, float]:
     )
 
 
-def at_scale(whole: Mapping[str, Any], s: Statement, scale: float | Array) -> dict[str, Any]:
+def at_scale(whole: Document, s: Statement, scale: float | Array) -> dict[str, Any]:
     """The statement at a known variance: the precision of the shape times ``scale``, one for all features or each."""
     half = np.zeros(s.K)
     if len(s.precision) > 1:
@@ -107,7 +129,7 @@ def at_scale(whole: Mapping[str, Any], s: Statement, scale: float | Array) -> di
     return {**known, "precision": (scale * s.precision).tolist(), "half_log_det": half.tolist()}
 
 
-def sum_of_squares(whole: Mapping[str, Any], s: Statement) -> dict[str, Any]:
+def sum_of_squares(whole: Document, s: Statement) -> dict[str, Any]:
     """The statement with uniform weights and no prior: nothing but the squares is left to minimise.
 
     Limits of sizes that weights tied to n_k / n entail stay, as limits.
@@ -129,7 +151,7 @@ def sum_of_squares(whole: Mapping[str, Any], s: Statement) -> dict[str, Any]:
     }
 
 
-def value(whole: Mapping[str, Any], s: Statement, data: Array, evidence: Evidence) -> tuple[float, float]:
+def value(whole: Document, s: Statement, data: Array, evidence: Evidence) -> tuple[float, float]:
     """``(v, e)`` as of :func:`certmix.verify.incumbent.value`, at the variance of the certificate.
 
     There the precision is rounded twice, entry by entry, which the rounding of a quadratic form has room for.

@@ -7,20 +7,78 @@ has the pairs together already (docs/certificates.md, Margins).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from certmix.verify.boxes import leaves
 from certmix.verify.domain import Domain
-from certmix.verify.evidence import Evidence, Rejected
+from certmix.verify.enumeration import enumerate_all
+from certmix.verify.evidence import Document, Evidence, Rejected, number, rows
+from certmix.verify.proof import STEPS, Proof
 from certmix.verify.root import Root, groups_of
 from certmix.verify.rounding import UNIT, Array
-from certmix.verify.statement import Statement, digest, read
+from certmix.verify.semidefinite import semidefinite
+from certmix.verify.statement import Statement, data_digest, digest, read
+from certmix.verify.tree import Kinds
+
+# What these exclude costs the target or more; no argument about the best clustering takes anything from a domain.
+FOR_ALL: Kinds = {"enumerate": enumerate_all, "semidefinite": semidefinite}
 
 
-def with_links(entry: Mapping[str, Any]) -> dict[str, Any]:
+def proved(whole: Proof, most: float) -> str:
+    """Pairs that are together, or apart, in every clustering within so many nats of the one that is given."""
+    within = number(whole.document.get("within"), "within")
+    if within < 0.0:
+        raise Rejected("it is about less than nothing")
+    cutoff = math.nextafter(most + within, math.inf)
+    chain, least = Chain(whole.entry, whole.stated), -math.inf
+    for t, part in enumerate(whole.parts):
+        pairs, at_once = chain.pairs(part.get("pairs")), part.get("settled") is True
+        if whole.stated.unknown and (at_once or len(pairs) == 0):
+            raise Rejected(f"part {t} is about a known variance, but the variance is unknown")
+        if len(pairs) == 0:  # nothing costs less: what the next part may use
+            least = number(part.get("bound"), "bound")
+            whole.inside(t, chain.statement()).walk(least, STEPS)
+            continue
+        if at_once:
+            bound = number(part.get("bound"), "bound")
+            _settled(whole.inside(t, chain.statement()), chain, pairs, least, bound)
+        elif len(pairs) != 1:
+            raise Rejected(f"part {t} is not about one pair")
+        else:
+            bound = whole.part(t, chain.statement(pairs[0]), empty=True)
+        if not bound > cutoff:
+            raise Rejected(f"the bound {bound!r} of part {t} is not above {cutoff!r}, {within!r} nats more")
+        least = -math.inf
+        chain.add(pairs)
+    claimed = chain.pairs(whole.document.get("pairs"))
+    if not chain.follows(claimed):
+        raise Rejected("a pair that it claims does not follow from its parts")
+    together = int(claimed[:, 2].sum())
+    return (
+        f"the clustering has objective {most:.10g}, and in every clustering within {within:g} nats of it "
+        f"{together} pairs of samples are together and {len(claimed) - together} are apart"
+    )
+
+
+def _settled(inside: Proof, chain: Chain, pairs: Array, least: float, bound: float) -> None:
+    """A tree in whose leaves all pairs are together, or everything reaches the bound of the part."""
+    known = inside.checking.known
+    if known and (chain.digest(pairs), data_digest(inside.data), bound) in known:
+        return
+
+    def by_boxes(root: Root, domain: Domain, evidence: Evidence, target: float) -> float:
+        if not boxed(root, pairs, least, domain, evidence, target).all():
+            raise Rejected("in a leaf of the tree of boxes a pair is not together")
+        return target
+
+    inside.walk(bound, {**FOR_ALL, "boxes": by_boxes}, partial(settled, pairs))
+
+
+def with_links(entry: Document) -> dict[str, Any]:
     """A statement with its links as they are written: to the first of every group; pairs that are apart, in order."""
     group = groups_of(read(entry))
     first = np.unique(group, return_index=True)[1][group].tolist()
@@ -32,21 +90,14 @@ def with_links(entry: Mapping[str, Any]) -> dict[str, Any]:
 class Chain:
     """The statement with all that was proved of pairs so far."""
 
-    def __init__(self, whole: Mapping[str, Any], stated: Statement) -> None:
+    def __init__(self, whole: Document, stated: Statement) -> None:
         self._whole, self._n = whole, stated.n
         self._rules = {name: list(whole[name]) for name in ("together", "apart")}
 
-    def pairs(self, rows: Any) -> Array:
+    def pairs(self, given: Any) -> Array:
         """(m, 3): two samples, and whether they are together (1) or apart (0)."""
-        limits = (self._n - 1, self._n - 1, 1)
-        for row in rows if isinstance(rows, list) else [rows]:
-            if (
-                not isinstance(row, list)
-                or len(row) != 3
-                or not all(type(x) is int and 0 <= x <= most for x, most in zip(row, limits, strict=True))
-            ):
-                raise Rejected(f"{row!r:.80} is not a pair of samples and whether they are together")
-        return np.array(rows, dtype=np.int64).reshape(-1, 3)
+        sample = (0, self._n - 1)
+        return rows(given, sample, sample, (0, 1))
 
     def statement(self, opposite: Array | None = None) -> dict[str, Any]:
         """The statement; with the opposite of a pair, if there is one. Links are those to the first of every group."""
@@ -76,7 +127,7 @@ class Chain:
         )
 
 
-def settled(root: Root, pairs: Array, domain: Domain) -> bool:
+def settled(pairs: Array, root: Root, domain: Domain) -> bool:
     """Whether all pairs are together in everything that a domain holds."""
     return bool(_together(root, pairs, domain.allowed).all())
 

@@ -6,22 +6,34 @@ objectives add up to no more than its own. So bounds of the parts add up to a bo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
 from typing import Any
 
 import numpy as np
 
-from certmix.verify.evidence import Rejected
+from certmix.verify.evidence import Document, Rejected
+from certmix.verify.proof import Proof
 from certmix.verify.rounding import UNIT, Array
 from certmix.verify.statement import Statement
 
 LESS = 8 * UNIT  # relatively, what is taken off a share of the prior: more than its roundings can add
 
 
+def proved(whole: Proof, bound: float) -> str:
+    """The bounds of the parts of a partition, proved one after the other; their exact sum has to reach the bound."""
+    count = len(whole.parts)
+    of = whole.evidence.integers("partition", whole.stated.n, low=0, high=count - 1)
+    partition = Partition(whole.entry, whole.stated, of, count)
+    bounds = [whole.part(t, partition.statement(t), whole.data[partition.samples(t)]) for t in range(count)]
+    if math.fsum((*bounds, -bound)) < 0.0:  # rounded once: the sign is right
+        raise Rejected(f"the bounds of its parts add up to {math.fsum(bounds)!r}, not to its bound {bound!r}")
+    return f" (the sum of what {count} parts of the samples cost at least)"
+
+
 class Partition:
     """``of`` is the part of every sample, 0 .. count - 1; ``whole`` is the statement as written, ``s`` as read."""
 
-    def __init__(self, whole: Mapping[str, Any], s: Statement, of: Array, count: int) -> None:
+    def __init__(self, whole: Document, s: Statement, of: Array, count: int) -> None:
         self.whole, self.s, self.of = whole, s, of
         self.size = np.bincount(of, minlength=count)
         if (s.alpha < 1).any():

@@ -7,23 +7,33 @@ and no other is there, so the bound of that problem holds for it; each link that
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
 from certmix.verify.claims.margins import with_links
-from certmix.verify.evidence import Rejected
+from certmix.verify.evidence import Document, Rejected, listed
+from certmix.verify.evidence import whole as whole_number
+from certmix.verify.proof import Proof
 from certmix.verify.statement import SOFT, Statement
+
+
+def proved(whole: Proof, bound: float) -> str:
+    """Problems without soft links, proved one after the other; with penalties all leaves have to reach the bound."""
+    s, kept, bounds = whole.stated, [], []
+    for t, proof in enumerate(whole.parts):
+        kept.append(chosen(s, proof.get("kept")))
+        bounds.append(whole.part(t, hardened(whole.entry, s, kept[-1]), empty=True))
+    reach(s, whole.document.get("nodes"), kept, bounds, bound)
+    return f" (whichever soft links are broken, by {len(kept)} problems without any)"
 
 
 def chosen(s: Statement, links: Any) -> frozenset[int]:
     """Some of the soft links, by their positions in the statement."""
-    if not isinstance(links, list) or not all(type(i) is int and 0 <= i < len(s.soft) for i in links):
-        raise Rejected(f"{links!r:.80} are not some of its {len(s.soft)} soft links")
-    return frozenset(links)
+    return frozenset(whole_number(i, 0, len(s.soft) - 1, "soft link") for i in listed(links, "soft links"))
 
 
-def hardened(whole: Mapping[str, Any], s: Statement, kept: frozenset[int]) -> dict[str, Any]:
+def hardened(whole: Document, s: Statement, kept: frozenset[int]) -> dict[str, Any]:
     """The statement in which some soft links have to hold and no other is there."""
     rules = {name: list(whole[name]) for name in ("together", "apart")}
     for i in sorted(kept):
@@ -40,8 +50,7 @@ def reach(
     A node is a link and its two children, where it is kept and where it is broken, or a leaf: the part that bounds it,
     in which no links have to hold but such as are kept there. Children come after their parents.
     """
-    if not isinstance(nodes, list) or not nodes:
-        raise Rejected("it has no tree of soft links")
+    nodes = listed(nodes, "tree of soft links")
     waiting: list[tuple[int, frozenset[int], frozenset[int]]] = [(0, frozenset(), frozenset())]
     seen = 0
     while waiting:
@@ -49,21 +58,18 @@ def reach(
         node, seen = nodes[place], seen + 1
         if seen > len(nodes):
             raise Rejected("its tree of soft links is none")
-        if not isinstance(node, list) or not all(type(x) is int and x >= 0 for x in node):
-            raise Rejected(f"{node!r:.80} is not a node of a tree of soft links")
-        if len(node) == 1:
-            (t,) = node
+        numbers = [whole_number(x, 0, what="node of a tree of soft links") for x in listed(node, "node")]
+        if len(numbers) == 1:
+            (t,) = numbers
             if not kept[t] <= holds:
                 raise Rejected(
                     f"leaf {place} is not one of part {t}: links have to hold there that it breaks"
                 )
-            total = math.fsum(
-                (bounds[t], *(s.soft[i][1] for i in paid), -bound)
-            )  # rounded once: the sign is right
-            if not total >= 0.0:
+            # rounded once: the sign is right
+            if not math.fsum((bounds[t], *(s.soft[i][1] for i in paid), -bound)) >= 0.0:
                 raise Rejected(f"leaf {place} of its soft links does not reach its bound {bound!r}")
             continue
-        link, one, other = node
+        link, one, other = numbers
         if link >= len(s.soft) or link in holds | paid or not place < min(one, other):
             raise Rejected(f"node {place} decides a soft link that is not there, or for the second time")
         waiting += [(one, holds | {link}, paid), (other, holds, paid | {link})]

@@ -9,25 +9,53 @@ a polyhedron of Q >= q, E >= e goes on for ever. So it is least at a vertex of t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from certmix.verify.claims.chords import (
     Envelope,
     at_scale,
+    least_squares,
     least_weight_cost,
+    lifted,
     most_weight_cost,
     scales,
     sum_of_squares,
 )
+from certmix.verify.evidence import Document, Rejected, number
+from certmix.verify.evidence import whole as whole_number
+from certmix.verify.proof import Proof
 from certmix.verify.rounding import UNIT, below
 from certmix.verify.statement import Statement
 
 Exact = list[int]  # (h, h Q, h E) of a vertex; with h = 0 a direction
 
 
-def of_feature(whole: Mapping[str, Any], s: Statement, scale: float) -> dict[str, Any]:
+def proved(whole: Proof, bound: float) -> str:
+    """Bounds of the squares of single features, others that are half-spaces; what follows has to reach the bound."""
+    s, none, squares, half_spaces = whole.stated, np.zeros(1), [0.0] * whole.stated.d, []
+    for t, proof in enumerate(whole.parts):
+        given = proof.get("scale")
+        scale = [number(x, "scale") for x in given] if isinstance(given, list) else []
+        if len(scale) != (1 if "feature" in proof else s.d) or min(scale) <= 0.0:
+            raise Rejected(f"part {t} does not say which problem it is about")
+        if "feature" in proof:
+            j = whole_number(proof["feature"], 0, s.d - 1, "feature")
+            found = whole.part(t, of_feature(whole.entry, s, scale[0]), whole.data[:, [j]])
+            squares[j] = max(squares[j], least_squares(found, s.n, s.K, none, scale[0]))
+        else:
+            found = whole.part(t, at_scale(whole.entry, s, np.array(scale)))
+            half_spaces.append((scale, lifted(found, s.n, none, s.half_log_det)))
+    lowest = Bounds(s, squares, half_spaces).lowest()[0]
+    if not lowest >= bound:
+        raise Rejected(f"for some variances its parts prove {lowest!r} only, not its bound {bound!r}")
+    return f" at any variances (by bounds at {len(half_spaces)} of them)"
+
+
+def of_feature(whole: Document, s: Statement, scale: float) -> dict[str, Any]:
     """The statement of the sum of squares in one feature alone, with the precision ``scale``."""
     free = [[None]] * s.K
     return {
