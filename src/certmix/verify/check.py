@@ -71,7 +71,15 @@ def check(document: Document, arrays: Arrays, data: np.ndarray, known: Known = (
             verdict = _check(document, arrays, np.ascontiguousarray(data, dtype=np.float64), known)
     except Rejected as error:
         verdict = Verdict(False, "rejected", f"Rejected: {error}.")
-    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        MemoryError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
         # Whatever the certificate made go wrong, it is not verified.
         why = f"it cannot be followed ({type(error).__name__}: {error})"
         verdict = Verdict(False, "rejected", f"Rejected: {why}.")
