@@ -296,3 +296,14 @@ def test_a_result_is_not_needed_to_be_optimal(problem: Problem) -> None:
     assert verdict.verified
     assert verdict.gap >= 0
     assert certificate.objective == found.objective
+
+
+def test_parts_inside_of_parts_without_end_are_rejected(whole: Certificate) -> None:
+    """One part with all samples, in itself, and so on: the checker says no, it does not break off."""
+    depth, within = 2000, {"bound": 0.0, "steps": []}
+    for _ in range(depth):
+        within = {"bound": 0.0, "parts": [within]}
+    one = np.zeros(len(DATA), dtype=np.int64)
+    arrays = {"parts/0/" * level + "partition": one for level in range(depth + 1)}
+    arrays |= {name: a for name, a in whole.arrays.items() if name.startswith("incumbent/")}
+    assert not check({**whole.document, "bound": 0.0, "parts": [within]}, arrays, DATA).verified
