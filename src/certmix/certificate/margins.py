@@ -111,7 +111,7 @@ def by_boxes(
     tree = {"tree/parent": [-1], "tree/kind": [ROOT], "tree/args": [[0, 0, 0]]}
     arrays = {name: np.array(a, dtype=np.int32) for name, a in tree.items()} | draft.arrays
     entries = {"bound": float(target), "steps": draft.steps, "settled": True}
-    known = Chain(whole, root.statement).digest(kept), data_digest(problem.data), float(target)
+    known = Chain(whole, root.statement).digest(kept, least), data_digest(problem.data), float(target)
     return MarginPart([tuple(row) for row in kept.tolist()], entries, arrays, known)
 
 

@@ -25,12 +25,14 @@ def count(domain: Domain) -> float:
         return float(np.prod(domain.allowed.sum(axis=1).astype(np.float64)))
 
 
-def enumerate_all(root: Root, domain: Domain, evidence: Evidence, target: float) -> float:
+def enumerate_all(
+    root: Root, domain: Domain, evidence: Evidence, target: float, relaxed: bool = False
+) -> float:
     """The least cost of a feasible clustering in the domain, less rounding; infinite when there is none.
 
-    Clusterings below the target are looked at without relaxation, until one of them is there to stay. A claim of
-    infeasibility has an infinite target; then one that keeps the rules, and has its averages within their bounds where
-    means are tied to them, refutes it, whatever its cost.
+    Unless ``relaxed``, those below the target are looked at without relaxation, until one of them is there to stay. A
+    claim of infeasibility has an infinite target; then one that keeps the rules, and has its averages within their
+    bounds where means are tied to them, refutes it, whatever its cost.
     """
     total = count(domain)
     if total > MOST:
@@ -51,7 +53,7 @@ def enumerate_all(root: Root, domain: Domain, evidence: Evidence, target: float)
         elif len(labels):
             found = boxes.decided(labels) - root.error
             found = np.where(np.isposinf(found), math.inf, np.nextafter(found, -math.inf))
-            for i in np.flatnonzero(found < target):
+            for i in () if relaxed else np.flatnonzero(found < target):
                 if least >= target:
                     found[i] = max(found[i], exact.cost(labels[i]))
                     least = min(least, float(found[i]))

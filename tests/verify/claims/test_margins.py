@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,13 +13,15 @@ import pytest
 import certmix
 from certmix import MustLink, Problem
 from certmix.certificate.draft import stated
+from certmix.certificate.statement import state
 from certmix.engines import engine, why_not
 from certmix.errors import InfeasibleError, InputError
 from certmix.io.certificates import Certificate
 from certmix.sensitivity.run import stability
-from certmix.verify.check import check
-from certmix.verify.claims.margins import settled
+from certmix.verify.check import VERSION, check
+from certmix.verify.claims.margins import Chain, settled
 from certmix.verify.evidence import Rejected
+from certmix.verify.statement import data_digest, digest
 from nearly_optimal import Enumerated
 from random_instances import random_problem
 
@@ -216,3 +219,52 @@ def test_what_holds_at_one_variance_is_not_said_of_all(by_boxes: Certificate) ->
         }
         own = {**arrays, **{f"incumbent/{n}": getattr(result, n) for n in ("labels", "means", "weights")}}
         assert "the variance is unknown" in check(forged, own, TWO).sentence
+
+
+def test_the_least_cost_is_that_of_what_a_move_leads_to() -> None:
+    """Averages within bounds: enumeration knows that a cheaper clustering is not allowed, the boxes do not.
+
+    So the bound by enumeration is not one for exchange arguments: these would lose the clustering itself, and nothing
+    that is left contradicts any claim.
+    """
+    data = np.array([[-1.18], [2.2], [4.1], [-3.28], [-1.81]])
+    entry = json.loads(json.dumps(state(Problem(data, 2, variance=1.0))))
+    entry |= {"mean_lower": [[None], [-0.24]], "mean_upper": [[-2.46], [None]], "estimators": ["means"]}
+    labels = np.array([1, 1, 1, 0, 0])
+    means = np.array([[data[labels == k].mean()] for k in range(2)])
+    objective, tree = 11.05741666837951, {"parent": [-1], "kind": [0], "args": [[0, 0, 0]]}
+    arrays = {f"parts/{t}/tree/{name}": np.array(a) for t in range(2) for name, a in tree.items()}
+    arrays |= {f"parts/1/{name}": np.zeros(1, dtype=int) for name in ("component", "index")}
+    arrays |= {"parts/1/kind": np.array([-1]), "parts/1/at": np.zeros(1)}
+    arrays |= {
+        "incumbent/labels": labels,
+        "incumbent/means": means,
+        "incumbent/weights": np.array([0.4, 0.6]),
+    }
+    least = {"pairs": [], "bound": objective - 1e-8, "steps": [{"node": 0, "kind": "enumerate"}]}
+    boxes = {"settled": True, "bound": objective + 0.6, "steps": [{"node": 0, "kind": "boxes", "axis": 0}]}
+
+    def found(pair: list[int], *parts: dict[str, Any]) -> str:
+        document = {
+            "format": "certmix-certificate",
+            "version": VERSION,
+            "claim": "margins",
+            "objective": objective,
+            "within": 0.5,
+            "pairs": [pair],
+            "statement": entry,
+            "digests": {"statement": digest(entry), "data": data_digest(data)},
+            "parts": list(parts),
+        }
+        return check(document, arrays, data).sentence
+
+    for pair in ([3, 0, 1], [3, 4, 1]):
+        sentence = found(pair, least, {**boxes, "pairs": [pair]})
+        assert "does not reach the target" in sentence
+
+
+def test_the_clustering_has_the_pairs_that_are_claimed(made: Certificate, monkeypatch: Any) -> None:
+    """It is one of those that are spoken of, whatever the parts say."""
+    i, j, together = made.document["pairs"][0]
+    monkeypatch.setattr(Chain, "follows", lambda self, pairs: True)
+    assert "its own clustering" in said(made, pairs=[[i, j, 1 - together]])

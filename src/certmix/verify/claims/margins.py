@@ -26,6 +26,8 @@ from certmix.verify.tree import Kinds
 
 # What these exclude costs the target or more; no argument about the best clustering takes anything from a domain.
 FOR_ALL: Kinds = {"enumerate": enumerate_all, "semidefinite": semidefinite}
+# Bounds in the coordinates of the root: what a move leads to may cost less there than without relaxation.
+IN_COORDINATES: Kinds = {**STEPS, "enumerate": partial(enumerate_all, relaxed=True)}
 
 
 def proved(whole: Proof, most: float) -> str:
@@ -41,7 +43,7 @@ def proved(whole: Proof, most: float) -> str:
             raise Rejected(f"part {t} is about a known variance, but the variance is unknown")
         if len(pairs) == 0:  # nothing costs less: what the next part may use
             least = number(part.get("bound"), "bound")
-            whole.inside(t, chain.statement()).walk(least, STEPS)
+            whole.inside(t, chain.statement()).walk(least, IN_COORDINATES)
             continue
         if at_once:
             bound = number(part.get("bound"), "bound")
@@ -57,6 +59,10 @@ def proved(whole: Proof, most: float) -> str:
     claimed = chain.pairs(whole.document.get("pairs"))
     if not chain.follows(claimed):
         raise Rejected("a pair that it claims does not follow from its parts")
+    i, j, are_together = claimed.T
+    labels = whole.evidence.integers("incumbent/labels", whole.stated.n)
+    if ((labels[i] == labels[j]) != are_together).any():
+        raise Rejected("a pair that it claims is not so in its own clustering")
     together = int(claimed[:, 2].sum())
     return (
         f"the clustering has objective {most:.10g}, and in every clustering within {within:g} nats of it "
@@ -67,7 +73,7 @@ def proved(whole: Proof, most: float) -> str:
 def _settled(inside: Proof, chain: Chain, pairs: Array, least: float, bound: float) -> None:
     """A tree in whose leaves all pairs are together, or everything reaches the bound of the part."""
     known = inside.checking.known
-    if known and (chain.digest(pairs), data_digest(inside.data), bound) in known:
+    if known and (chain.digest(pairs, least), data_digest(inside.data), bound) in known:
         return
 
     def by_boxes(root: Root, domain: Domain, evidence: Evidence, target: float) -> float:
@@ -111,9 +117,9 @@ class Chain:
         for i, j, together in pairs.tolist():
             self._rules["together" if together else "apart"].append([i, j])
 
-    def digest(self, pairs: Array) -> str:
-        """Of the statement and of pairs that are settled at once."""
-        return digest({**self.statement(), "settled": pairs.tolist()})
+    def digest(self, pairs: Array, least: float) -> str:
+        """Of the statement, of pairs that are settled at once, and of what nothing costs less than."""
+        return digest({**self.statement(), "settled": pairs.tolist(), "least": repr(least)})
 
     def follows(self, pairs: Array) -> bool:
         """Whether links and what was proved have these pairs together, or apart."""
@@ -135,11 +141,11 @@ def settled(pairs: Array, root: Root, domain: Domain) -> bool:
 def boxed(root: Root, pairs: Array, least: float, domain: Domain, evidence: Evidence, target: float) -> Array:
     """Which pairs are together in everything below the target, by a tree of boxes; nothing costs less than ``least``.
 
-    ``least`` was proved of the same root, so in its coordinates nothing costs less than that and ``root.error``: what
-    is below the target there saves no more by a move than the target less ``least``.
+    ``least`` was proved in the coordinates of the same root. What costs less than the target costs less than that and
+    ``root.error`` there, so it saves no more by a move than these less ``least``.
     """
     rounding = 16 * UNIT * (abs(target) + abs(least) + root.error)
-    left = leaves(root, domain, evidence, target, max(0.0, target - least) + rounding)
+    left = leaves(root, domain, evidence, target, max(0.0, target + root.error - least) + rounding)
     found = np.ones(len(pairs), dtype=bool)
     for allowed in left.allowed:
         found &= _together(root, pairs, allowed.T)
