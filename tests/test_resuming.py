@@ -17,14 +17,14 @@ from certmix.resuming import identity
 from certmix.search.bounds.semidefinite.visit import Tuning
 from resumed import cut_short
 
-ENGINES = ["interval", "dual", "sdp", "bnb", "dynamic", "enumerate", "hard-em"]
+ENGINES = ["interval", "dual", "sdp", "race", "bnb", "dynamic", "enumerate", "hard-em"]
 
 
 def problem_of(n: int = 14, d: int = 2) -> Problem:
     return Problem(np.random.default_rng(4).normal(size=(n, d)), 3, variance=0.1)
 
 
-@pytest.mark.parametrize("engine", ["interval", "dual", "sdp", "bnb"])
+@pytest.mark.parametrize("engine", ["interval", "dual", "sdp", "race", "bnb"])
 def test_a_resumed_run_ends_like_any_other(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,7 +64,7 @@ def test_engines_without_a_tree_begin_with_clustering_and_bound(engine: str, tmp
 
 def test_a_run_without_a_record_is_not_proved_by_half_of_one(tmp_path: Path) -> None:
     """The first process keeps no record: the proof is made anew, or the level stays computed."""
-    for engine in ("interval", "sdp"):
+    for engine in ("interval", "sdp", "race"):
         directory = tmp_path / engine
         cut_short(problem_of(18), directory, engine, verify=False)
         result = solve(problem_of(18), resume=directory, verify=True)

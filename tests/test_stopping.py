@@ -274,7 +274,7 @@ def test_the_log_is_never_silent_for_long() -> None:
     assert lines[-1].endswith("pricing")
 
 
-@pytest.mark.parametrize("engine", ["interval", "dual", "sdp", "bnb", "hard-em", "em"])
+@pytest.mark.parametrize("engine", ["interval", "dual", "sdp", "race", "bnb", "hard-em", "em"])
 @pytest.mark.parametrize("seconds", [0.0, 0.001, 0.3])
 def test_every_engine_ends_in_time(engine: str, seconds: float) -> None:
     """Kernels once compiled, a run takes no longer than the limit and a second."""

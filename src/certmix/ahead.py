@@ -29,6 +29,7 @@ NEEDED = {
     "dual": ("start", "interval", "pricing"),
     "interval": ("start", "interval"),
     "parts": ("start", "semidefinite"),
+    "race": ("start", "interval", "pricing", "semidefinite"),
     "sdp": ("start", "semidefinite"),
 }
 

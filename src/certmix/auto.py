@@ -19,9 +19,9 @@ MOST_DIMENSIONS = 4
 MANY_SAMPLES = 1000
 # Clusters are near a limit on sizes when they have less than three times the smallest, or four fifths of the largest.
 NEAR_SMALLEST, NEAR_LARGEST = 3.0, 0.8
-# With a cannot-link for every twenty samples, pricing loses to a matrix that has zeros there; measured up to so many
-# samples and components.
-LINKED_SHARE, LINKED_SAMPLES, LINKED_COMPONENTS = 1 / 20, 400, 6
+# With so few samples a matrix of all pairs is soon worked on. Then it may win in three or four dimensions, and with
+# cannot-links in two: pricing does not see these, and the matrix has zeros there.
+FEW_SAMPLES, FLAT = 400, 2
 FEW_STARTS = 2  # of a local search that only asks for sizes
 
 
@@ -33,7 +33,8 @@ def choose(problem: Problem, options: Options, *, partition: bool = True) -> tup
     - One dimension and too many samples for that: ``interval``, whose bound there does not depend on their number.
     - Sizes that are fixed, or limits on them that a good clustering without limits breaks or comes near: ``sdp``.
       Multipliers do not see sizes, so ``dual`` has to search the sets at a limit one by one, and parts have no limits.
-    - Many cannot-links among a few hundred samples: ``sdp``. Multipliers know of one link of a sample, not of more.
+    - A few hundred samples in three or four dimensions, or in two with cannot-links: ``race``, since ``dual`` and
+      ``sdp`` each win some of these by far.
     - Up to four dimensions (of the space that the samples lie in): ``dual``, which takes turns with ``interval``.
     - More dimensions: ``sdp``, whose bound does not depend on their number.
     - More dimensions and a thousand samples or more: ``parts``, each of which is one for ``sdp``.
@@ -57,8 +58,10 @@ def choose(problem: Problem, options: Options, *, partition: bool = True) -> tup
     too_much = why_not(engine("sdp"), problem)
     if too_much is None and _sizes_bind(problem):
         return "sdp", "clusters are near the limits on sizes, which its bound knows of"
-    if too_much is None and d > 1 and _many_links(problem):
-        return "sdp", "many samples may not be together, which its bound knows of"
+    if too_much is None and d <= MOST_DIMENSIONS and _may_go_either_way(problem, d):
+        if options.distributed:
+            return "sdp", "it can share its work with others"
+        return "race", f"{problem.n_samples} samples in {d} dimensions may be easier for dual or for sdp"
     if d <= MOST_DIMENSIONS:
         return "dual", f"its bounds are strong in {d} dimension{'s' if d > 1 else ''}"
     if partition and problem.n_samples >= MANY_SAMPLES and Feature.MEAN_BOX not in features(problem):
@@ -95,11 +98,10 @@ def _dimensions(problem: Problem) -> int:
         return problem.n_features
 
 
-def _many_links(problem: Problem) -> bool:
-    """Whether cannot-links are many, and the problem is not too large for ``sdp`` to be the better for them."""
-    n, K = problem.n_samples, problem.n_components
-    links = sum(isinstance(c, CannotLink) for c in problem.given_constraints)
-    return links >= LINKED_SHARE * n and n <= LINKED_SAMPLES and K <= LINKED_COMPONENTS
+def _may_go_either_way(problem: Problem, d: int) -> bool:
+    """Whether ``sdp`` is no dearer than ``dual``, and may be the better."""
+    tied = any(isinstance(c, CannotLink) for c in problem.given_constraints)
+    return problem.n_samples <= FEW_SAMPLES and (d > FLAT or (d == FLAT and tied))
 
 
 def _sizes_bind(problem: Problem) -> bool:

@@ -52,6 +52,7 @@ _PLACES = {
     "minlp": "certmix.paper.formulation.engine:MinlpEngine",
     "miqp": "certmix.paper.formulation.engine:MiqpEngine",
     "sdp": "certmix.search.sdp_engine:SemidefiniteEngine",
+    "race": "certmix.search.race:RaceEngine",
     "parts": "certmix.parts.engine:PartsEngine",
     "hard-em": "certmix.local.hard_em_engine:HardEMEngine",
     "kmeans": "certmix.local.engine:KMeansStart",

@@ -14,6 +14,7 @@ LOOP = ("tests/search/test_loop.py",)
 ACCOUNT = ("tests/search/test_loop_account.py",)
 ROUNDING = ("tests/nasty/test_exact_optimum.py",)
 RESUME = ("tests/search/test_loop_resumed.py",)
+RACE = ("tests/search/test_race.py",)
 EMPTY = ("tests/search/bounds/test_dual.py",)
 
 SEARCH = (
@@ -58,6 +59,23 @@ SEARCH = (
         "for empty in _empty_choices(instance):",
         "for empty in _empty_choices(instance)[-1:]:",
         INTERVAL,
+    ),
+    # -- the race ----------------------------------------------------------------------------------------------
+    Mutant(
+        "the proof of who lost",
+        "Whoever has raised the bound of a race, its record is that of the boxes.",
+        "search/race.py",
+        "self.ledger.record = record",
+        "self.ledger.record = self.pair.record",
+        RACE,
+    ),
+    Mutant(
+        "nobody else's turn",
+        "In a race, who does not gain is not fed any more.",
+        "search/race.py",
+        "return DEARER if ours > FAR * theirs",
+        "return 1e300 if ours > FAR * theirs",
+        RACE,
     ),
     # -- the loop, the ledger, the status ----------------------------------------------------------------------
     Mutant(

@@ -18,7 +18,7 @@ from certmix.search.bounds.line import applies
 from claims import Claim, Truth
 from ways import sensitivity
 from ways.drawing import Draw, Way, always, taken_by
-from ways.engines import auto, certificate, elsewhere, engine_way, model_way, resumed, stopped
+from ways.engines import auto, certificate, elsewhere, engine_way, model_way, raced, resumed, stopped
 from ways.loops import (
     before_any_work,
     dual_loop_way,
@@ -88,6 +88,7 @@ WAYS = (
         lambda problem, truth: problem.n_samples > 2 and few_clusterings(problem, truth),
     ),
     Way("noise", 0.2, noisy, lambda problem, _: problem.n_samples <= 9),
+    Way("race", 0.1, raced, taken_by("race")),
 )
 NAMES = tuple(way.name for way in WAYS)
 BY_CLOCK = frozenset({"stopped"})

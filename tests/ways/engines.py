@@ -14,7 +14,7 @@ from certmix.io.certificates import Certificate
 from certmix.options import ENGINE_OPTIONS, LOGARITHMS, Options
 from certmix.problem import Problem
 from certmix.result import Result
-from certmix.search import spread
+from certmix.search import engines, race, spread
 from certmix.search.bounds import pricer
 from certmix.solving import solve
 from certmix.status import Termination, decide
@@ -94,10 +94,31 @@ def resumed(draw: Draw) -> Claim:
     return by_engine(draw.problem, name, draw.options(start=draw.start(), **given), run)
 
 
+def raced(draw: Draw) -> Claim:
+    """Turns so short that both have some on a dozen samples: whole runs, runs in pieces, and their certificates."""
+    rng = draw.rng
+    work = float(rng.choice([1.0, 60.0, 1000.0]))
+    with (
+        mock.patch.object(engines, "PROBE_NODES", int(rng.integers(1, 5))),
+        mock.patch.object(race, "ENTRY", work),
+    ):
+        if draw.chance(0.4):
+            return replace(_certified(draw, "race"), way="race")
+        options = draw.options(start=draw.start(), node_limit=draw.few_nodes(0.3))
+
+        def run(problem: Problem, name: str, *, options: Options, verify: bool) -> Result:
+            return solved_in_pieces(problem, name, options, rng)
+
+        return by_engine(draw.problem, "race", options, run if draw.chance(0.3) else solve)
+
+
 def certificate(draw: Draw) -> Claim:
     """A run whose certificate is replayed: what the checker says is the claim; and a forged one must not pass."""
     able = [n for n in ("interval", "dual", "sdp") if taken_by(n)(draw.problem, draw.truth)]
-    name = str(draw.rng.choice([*able, "auto"]))
+    return _certified(draw, str(draw.rng.choice([*able, "auto"])))
+
+
+def _certified(draw: Draw, name: str) -> Claim:
     options = replace(draw.options(start=draw.start()), certificate=True)
     start = time.perf_counter()
     with mock.patch.object(prove, "MOST", 0 if draw.chance(0.8) else prove.MOST):  # seldom by enumeration

@@ -42,6 +42,7 @@ def solved(data: np.ndarray, K: int, engine: str, share: float, **problem: Any) 
         ("interval", 40, 2, 3, 1e-6),
         ("dual", 60, 2, 5, 1e-5),
         ("sdp", 60, 6, 3, 1e-5),
+        ("race", 60, 4, 3, 1e-5),
         ("parts", 80, 5, 2, 1e-3),
         ("bnb", 12, 2, 2, 1e-6),
     ],
@@ -74,7 +75,7 @@ def test_fixed_sizes_in_other_units(sizes: tuple[int, ...]) -> None:
     assert max(nodes) <= 2 * min(nodes)  # the method is long enough for rounding to be felt
 
 
-@pytest.mark.parametrize("engine", ["interval", "dual", "sdp"])
+@pytest.mark.parametrize("engine", ["interval", "dual", "sdp", "race"])
 def test_variance_in_other_units(engine: str) -> None:
     """Data and variance in other units are the same problem, free weights or not."""
     data = points(40, 2, 3, 8)

@@ -74,27 +74,42 @@ class DualEngine:
         instance = reduced(problem, ledger)
         first_incumbent(instance, ledger, options)
         with Threads(options.n_threads) as threads:
-            reason = Race(instance, threads, ledger, options).run()
+            pair = Pair(instance, threads, ledger, options, ledger.resumed)
+            ledger.record, ledger.resumable = pair.record, pair
+            reason = pair.finish()
         return Outcome(reason, infeasible=reason is Termination.EXHAUSTED and ledger.incumbent is None)
 
 
-class Race:
+class Pair:
     """Interval and dual search by turns, each on its own tree, sharing incumbent and bound.
 
     The interval search closes easy and tightly constrained instances before the dual has warmed up; the dual closes
     what the interval bound never would. Turns are measured in work, not in time, so that runs can be repeated.
     """
 
-    def __init__(self, instance: Instance, threads: Threads, ledger: Ledger, options: Options) -> None:
+    def __init__(
+        self, instance: Instance, threads: Threads, ledger: Ledger, options: Options, earlier: State
+    ) -> None:
         self.instance, self.threads, self.ledger, self.options = instance, threads, ledger, options
-        self.earlier = ledger.resumed
+        self.earlier = earlier
         self.interval = interval_search(instance, threads, ledger, options, self.earlier.of("interval"))
         self.bound: DualBound | None = None
         self.dual: Search | None = None
         self.per_node = instance.n_groups * instance.n_components * instance.n_features * INTERVAL_NODE
         self.share = SHORTER if instance.n_components >= MANY_COMPONENTS else 1.0
         self.turn = self.earlier.of("own").numbers.get("turn", min(FIRST_TURN, PROBE_NODES * self.per_node))
-        ledger.record, ledger.resumable = RunRecord(self.interval), self
+        self.record = RunRecord(self.interval)
+
+    @property
+    def work(self) -> float:
+        """What both have done, in triples of a pricing node, a group and a coordinate."""
+        return self.interval.nodes * self.per_node + (0.0 if self.bound is None else self.bound.work)
+
+    @property
+    def proved(self) -> float:
+        """The bound of the whole problem that either has proved."""
+        tree = -math.inf if self.dual is None else self.dual.proved
+        return max(self.interval.proved, self.record.root, tree)
 
     def state(self) -> State:
         """Both trees, and the multipliers of the root while the dual has none."""
@@ -106,19 +121,22 @@ class Race:
             dual=self.earlier.of("dual") if tree is None else tree.state(),
         )
 
-    def run(self) -> Termination:
-        while True:
-            end = self.interval.nodes + int(self.share * self.turn / self.per_node)
-            self.ledger.phase = "boxes of means"
-            reason = self.interval.run(pause=lambda: self.interval.nodes >= end)  # noqa: B023
-            if reason is not None:
-                return reason
-            self.turn *= 1.5
-            if self.ledger.incumbent is not None:
-                self.ledger.phase = "multipliers"
-                reason = self._dual_turn(self.bound or self._begun())
-                if reason is not None:
-                    return reason
+    def finish(self) -> Termination:
+        """Take turns to the end."""
+        while (reason := self.go_on()) is None:
+            pass
+        return reason
+
+    def go_on(self) -> Termination | None:
+        """A turn of each, the next ones are longer; None when neither has come to an end."""
+        end = self.interval.nodes + int(self.share * self.turn / self.per_node)
+        self.ledger.phase = "boxes of means"
+        reason = self.interval.run(pause=lambda: self.interval.nodes >= end)
+        self.turn *= 1.5
+        if reason is None and self.ledger.incumbent is not None:
+            self.ledger.phase = "multipliers"
+            reason = self._dual_turn(self.bound or self._begun())
+        return reason
 
     def _begun(self) -> DualBound:
         ledger, options = self.ledger, self.options
@@ -135,7 +153,7 @@ class Race:
         bound.begin_from(self.earlier.of("root"))
         if tree := self.earlier.of("dual"):
             self.dual = Search(bound, ledger, options, state=tree)
-        self.bound = ledger.record.dual = bound
+        self.bound = self.record.dual = bound
         return bound
 
     def _dual_turn(self, bound: DualBound) -> Termination | None:

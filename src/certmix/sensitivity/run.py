@@ -35,8 +35,8 @@ FEW, FEW_LEFT = 3, 20  # questions, at first and after a search by boxes: with f
 SHARE = 0.5  # of the time that is left, for looking at all questions at once
 LOOKS = 3  # at most so many times
 AGAIN = 0.25  # share of the groups that may be left for another look
-AT_ONCE = ("auto", "sdp", "dual")  # engines with which that is done
-BY_BOXES = ("auto", "dual", "interval", "enumerate")  # likewise, by boxes
+AT_ONCE = ("auto", "race", "sdp", "dual")  # engines with which that is done
+BY_BOXES = ("auto", "race", "dual", "interval", "enumerate")  # likewise, by boxes
 NOT_BOXED = ("sdp", "parts")  # who found the clustering where boxes are of no use
 NODES, MORE = 2000, 40  # that a search by boxes explores: so many, or so many times those of the reported run
 

@@ -76,6 +76,8 @@ class SemidefiniteBound:
         self._warm = WarmStore()
         self._local = LocalSearch(instance)
         self._improving = Lock()
+        self._counting = Lock()
+        self.work = 0  # entries of matrices, in every round anew
         self._around = Surroundings(
             instance,
             self.arrays,
@@ -85,6 +87,7 @@ class SemidefiniteBound:
             most_entries(instance) if entries is None else entries,
             lambda: self._interrupted or self.should_stop(),
             self._improved,
+            self._count,
         )
 
     def root(self) -> Nodes:
@@ -293,6 +296,10 @@ class SemidefiniteBound:
         node = NodeVisit(self._around, region, warm, bound, cutoff, threads, note, told)
         del warm
         return node.run()
+
+    def _count(self, entries: int) -> None:
+        with self._counting:
+            self.work += entries
 
     def _improved(self, means: np.ndarray) -> np.ndarray | None:
         """A clustering of the groups by local search."""

@@ -96,6 +96,7 @@ class Surroundings:
     most_entries : that one matrix of every block of a node may have together
     stop : asked between rounds
     improved : a clustering of the groups by local search from means, or None
+    worked : told how many entries the matrices of a round had
     """
 
     instance: Instance
@@ -106,6 +107,7 @@ class Surroundings:
     most_entries: float
     stop: Callable[[], bool]
     improved: Callable[[np.ndarray], np.ndarray | None]
+    worked: Callable[[int], None]
 
 
 class NodeVisit:
@@ -204,6 +206,7 @@ class NodeVisit:
         """Iterate, prove, and use the proof."""
         memory.give_back()  # the matrices of the last round
         self.method.run(TUNING.iterations)
+        self.around.worked(sum(block.x.size for block in self.method.blocks))
         self.rounds += 1
         proof = self._proved()
         if self.bound >= self.cutoff:

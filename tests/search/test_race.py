@@ -1,0 +1,100 @@
+"""The race of ``dual`` and ``sdp``: whoever wins, the same answer, and the winner's proof."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from certmix import CannotLink, Problem, solve
+from certmix.observers.base import Silent
+from certmix.result import Result
+from certmix.search import engines, race
+from certmix.status import Status, Termination
+
+
+class Listening(Silent):
+    """What is said, and what is done."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.phases: set[str] = set()
+
+    def message(self, text: str) -> None:
+        self.texts.append(text)
+
+    def progressed(self, progress: Any) -> None:
+        self.phases.add(progress.phase)
+
+
+def clusters(n: int, d: int, K: int, apart: float = 2.5, **settings: Any) -> Problem:
+    rng = np.random.default_rng([n, d, K])
+    data = rng.normal(scale=apart, size=(K, d))[rng.integers(K, size=n)] + rng.normal(size=(n, d))
+    return Problem(data, K, variance=1.0, **settings)
+
+
+def steps(result: Result) -> set[str]:
+    """The kinds of proofs in the certificate."""
+    assert result.certificate is not None
+    return {step["kind"] for step in result.certificate.document["steps"]}
+
+
+@pytest.fixture
+def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So short that small problems take several."""
+    monkeypatch.setattr(engines, "PROBE_NODES", 2)
+
+
+def test_the_matrices_win_and_the_proof_is_theirs(short_turns: None) -> None:
+    """Overlap in four dimensions: one semidefinite root does what boxes and multipliers take long for."""
+    heard = Listening()
+    result = solve(clusters(60, 4, 3, 0.7), "race", observers=[heard], certificate=True, gap=1e-4)
+    assert (result.status, result.certificate_level) == (Status.OPTIMAL, "verified")
+    assert steps(result) == {"semidefinite"}
+    assert {"multipliers", "semidefinite relaxation"} <= heard.phases
+    assert "better bound by the semidefinite relaxation" in heard.texts[-1]
+
+
+def test_the_boxes_win_before_a_matrix_is_made() -> None:
+    """Clusters that are apart are closed in the first turn, as ``dual`` closes them: nothing is lost by racing."""
+    problem, heard = clusters(60, 3, 3, 20.0), Listening()
+    result = solve(problem, "race", observers=[heard], certificate=True)
+    alone = solve(problem, "dual")
+    assert (result.status, result.certificate_level) == (Status.OPTIMAL, "verified")
+    assert (result.nodes, result.lower_bound) == (alone.nodes, alone.lower_bound)
+    assert steps(result) <= {"boxes", "lagrangian"}
+    assert "semidefinite relaxation" not in heard.phases
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_work_is_counted_and_not_timed(short_turns: None, threads: int) -> None:
+    """The same seed, node limit and number of threads give the same answer, to the last bit."""
+    links = [CannotLink(i, i + 1) for i in range(0, 30, 3)]
+    problem = clusters(50, 3, 4, 1.0, constraints=links)
+    runs = [solve(problem, "race", node_limit=60, threads=threads, verify=False) for _ in range(2)]
+    assert runs[0].termination in (Termination.NODES, Termination.GAP)
+    for field in ("nodes", "lower_bound", "objective"):
+        assert getattr(runs[0], field) == getattr(runs[1], field)
+    assert [(p.incumbent, p.bound) for p in runs[0].trace] == [(p.incumbent, p.bound) for p in runs[1].trace]
+
+
+def test_whoever_is_behind_has_the_next_turn() -> None:
+    """By work done; once both have branched, who is far from closing has a turn for every four of the other."""
+
+    def behind(pair: float, matrices: float, gaps: tuple[float, float], nodes: int = 1) -> bool:
+        one = race.Race.__new__(race.Race)
+        one.ledger = SimpleNamespace(cutoff=100.0)  # type: ignore[assignment]
+        one.pair = SimpleNamespace(work=pair, proved=100.0 - gaps[0], dual=object())  # type: ignore[assignment]
+        one.bound = SimpleNamespace(work=matrices / race.ENTRY)  # type: ignore[assignment]
+        one.matrices = SimpleNamespace(proved=100.0 - gaps[1], nodes=nodes)  # type: ignore[assignment]
+        return one._pair_is_behind
+
+    assert behind(1.0, 2.0, (1.0, 1.0))
+    assert not behind(2.0, 1.0, (1.0, 1.0))
+    assert not behind(1.0, 2.0, (9.0, 1.0)), "it does not gain"
+    assert behind(1.0, 5.0, (9.0, 1.0)), "but it is not forgotten"
+    assert behind(3.0, 1.0, (1.0, 9.0))
+    assert not behind(5.0, 1.0, (1.0, 9.0))
+    assert not behind(2.0, 1.0, (1.0, 9.0), nodes=0), "a root has to have its time first"
