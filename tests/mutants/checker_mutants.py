@@ -22,6 +22,7 @@ CONCLUSIONS = ("tests/verify/test_domain.py",)
 BOXES = ("tests/verify/test_boxes.py",)
 COMPOSED = ("tests/verify/test_check_composed.py",)
 CRITERIA = ("tests/verify/claims/test_criteria.py",)
+CARRIED = ("tests/verify/claims/test_criteria_carried.py",)
 SQUARES = ("tests/verify/test_squares.py",)
 SUMS = ("tests/verify/claims/test_parts.py",)
 CHORDS = ("tests/verify/claims/test_chords.py",)
@@ -72,6 +73,14 @@ CHECKER = (
             "others = [(bound, offset[i][0])", "others = [(bound, 0.0)", COMPOSED),
     planted("penalty without weights", "Free weights are not counted as parameters.", "claims/criteria.py",
             "weights = stated.K - 1 if stated.fixed_weights is None else 0", "weights = 0", CRITERIA),
+    planted("carried from another problem", "A bound is carried between problems that differ.", "claims/criteria.py",
+            '== fewer["n_components"] + 1 and not unlike(fewer, more)', '== fewer["n_components"] + 1', CARRIED),
+    planted("carried past a number", "A bound with any number of components is carried.", "claims/criteria.py",
+            'more["n_components"] == fewer["n_components"] + 1 and', "True and", CARRIED),
+    planted("carried for nothing", "A component that is not empty costs nothing.", "claims/criteria.py",
+            "return m * math.log(m) - (m - 1) * math.log(m - 1) +", "return", CARRIED),
+    planted("carried into a least size", "Every component has a least size, the empty one too.", "claims/criteria.py",
+            "if (s.sizes[s.sizes[:, 0] < 0, 1] > 0).any():", "if False:", CARRIED),
     planted("one variance for all features", "Variances of all features count as one parameter.", "claims/criteria.py",
             "(stated.d if stated.per_feature else int(stated.unknown))", "int(stated.unknown)", CRITERIA),
     planted("a number dropped", "A comparison need not hold the problems of all numbers that it names.",

@@ -16,6 +16,7 @@ from certmix.status import Status
 
 FIRST = 2.0  # seconds of the first turn
 ALIKE = 1e-9  # relatively: objectives of one clustering may differ by so much, as sums are rounded
+HAIR = 1e-8  # relatively: by so much less may be checked than was computed
 
 
 @dataclass
@@ -28,7 +29,8 @@ class Known:
     total: float
     result: Result | None = None
     lower: float = -math.inf
-    carried: float = -math.inf  # from more components; no certificate knows of it
+    carried: float = -math.inf  # from more components
+    checked: float = -math.inf  # what the checker has concluded from all numbers
     bic: float | None = None
     over: bool = False  # another turn would not do better
     limit: float = FIRST
@@ -92,6 +94,8 @@ class Known:
         """What is known; ``own``: by runs with this number alone."""
         assert self.result is not None
         lower = self.lower if own else max(self.lower, self.carried)
+        if not own and self.checked < lower <= self.checked + HAIR * max(1.0, abs(self.checked)) < math.inf:
+            lower = self.checked  # what is shown as verified is what was checked
         upper, lower = self.upper, min(lower, self.upper)
         values: dict[str, Any] = {}
         if self.icl is not None:
@@ -101,7 +105,9 @@ class Known:
             share = max(0.0, 1.0 - most / self.total) if self.total > 0 and math.isfinite(most) else None
             least = max(0.0, self.squares.below(lower))
             values |= {"sse": most, "sse_lower_bound": least, "explained": share}
-        return Row(self.problem.n_components, self.result, upper, lower, bic=self.bic, **values)
+        return Row(
+            self.problem.n_components, self.result, upper, lower, bic=self.bic, checked=self.checked, **values
+        )
 
 
 def _worth(result: Result) -> tuple[bool, bool, float]:

@@ -28,6 +28,7 @@ class Row:
     sse, sse_lower_bound, explained : with uniform weights, sum of squares and what share of the total is explained
     bic : of the mixture that EM found; not certified
     possible : whether this number may still be the best
+    checked : what the checker of the comparison says that the objective is at least
     """
 
     k: int
@@ -41,6 +42,7 @@ class Row:
     explained: float | None = None
     bic: float | None = None
     possible: bool = True
+    checked: float = -math.inf
 
     @property
     def status(self) -> Status:
@@ -48,9 +50,11 @@ class Row:
 
     @property
     def level(self) -> str:
-        """That of its result; ``computed`` where the bound is a better one, from another number of components."""
+        """That of its result; ``computed`` where the bound is better than what was checked."""
         own = self.result
-        carried = own.status is not Status.INFEASIBLE and self.lower_bound > own.lower_bound
+        carried = own.status is not Status.INFEASIBLE and self.lower_bound > max(
+            own.lower_bound, self.checked
+        )
         return "computed" if carried and own.certificate_level == "verified" else own.certificate_level
 
     def to_dict(self) -> dict[str, Any]:

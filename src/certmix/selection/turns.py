@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -9,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from certmix import interruption, memory, proving
+from certmix.certificate.statement import state
 from certmix.errors import InputError
 from certmix.interruption import held
 from certmix.ledger import Observer
@@ -19,12 +21,12 @@ from certmix.selection.comparison import compared
 from certmix.selection.criterion import ICL, SQUARES
 from certmix.selection.known import FIRST, Known
 from certmix.selection.mixture import bic
-from certmix.selection.monotone import loss
 from certmix.selection.path import Path, Row, judged
 from certmix.selection.problems import maker, numbers, problems
 from certmix.solving import Run, solve
 from certmix.status import Status, Termination
 from certmix.stopping import Abandoned, Stop, attend
+from certmix.verify.claims import criteria
 
 LONGER = 2.0  # so many times as long is the next
 LEAST = 0.05  # seconds: less is no turn
@@ -139,6 +141,7 @@ class _Turns:
     ) -> None:
         self.known, self.criterion, self.options = known, criterion, options
         self.tell, self.observers = tell, observers
+        self.losses = criteria.losses([json.loads(json.dumps(state(one.problem))) for one in known])
         self.begin = time.perf_counter()
         self.interrupted = False
 
@@ -263,10 +266,9 @@ class _Turns:
 
     def _carry(self) -> None:
         """A bound for more components is one for fewer, less what their new component may cost."""
-        for one, more in reversed(list(zip(self.known[:-1], self.known[1:], strict=True))):
-            bound = max(more.lower, more.carried)
-            if more.problem.n_components == one.problem.n_components + 1 and math.isfinite(bound):
-                one.carried = max(one.carried, bound - loss(one.problem))
+        found = criteria.carried(self.losses, [max(one.lower, one.carried) for one in self.known])
+        for one, bound in zip(self.known, found, strict=True):
+            one.carried = bound
 
     # -- what is open ----------------------------------------------------------------------------------------
     def _open(self) -> list[Known]:
@@ -332,7 +334,11 @@ class _Turns:
         stop = Stop(max(LEAST, MOMENT if self.interrupted else self.left))
         try:
             with interruption.raising():
-                return attend(lambda: compared(found, self.known[0].problem.data), stop, limit)
+                found = attend(lambda: compared(found, self.known[0].problem.data), stop, limit)
         except (Abandoned, KeyboardInterrupt):  # proofs that were made but not checked take their time
             cut = found.interrupted or stop.reason is not Termination.TIME
             return replace(found, notes=(*found.notes, UNCHECKED), interrupted=cut)
+        for one, part in zip(self.known, () if found.verdict is None else found.verdict.parts, strict=False):
+            one.checked = part.bound
+        rows = zip(self.known, found.rows, strict=True)
+        return replace(found, rows=tuple(replace(one.row(), possible=row.possible) for one, row in rows))

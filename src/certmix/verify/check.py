@@ -171,6 +171,10 @@ def _comparison(document: Document, arrays: Arrays, data: np.ndarray, known: Kno
         except Rejected as error:
             raise Rejected(f"part {i} fails: {error}") from None
     said = [verdict.sentence.removeprefix("Verified: ").rstrip(".") for verdict in found]
+    for i, bound in enumerate(comparison.carried(document, [v.bound for v in found])):
+        if found[i].bound < bound <= found[i].value:
+            said[i] += f", and by the next problem no clustering is better than {bound:.10g}"
+            found[i] = replace(found[i], bound=bound)
     best = comparison.best(document, [(v.bound, v.value) for v in found])
     nodes, leaves = (sum(getattr(v, what) for v in found) for what in ("nodes", "leaves"))
     sentence = comparison.sentence(document, said) + best

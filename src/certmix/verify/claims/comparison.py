@@ -31,6 +31,11 @@ def sentence(document: Document, said: Sequence[str]) -> str:
     return f"Verified: {len(each)} problems about the same samples. {'; '.join(each)}."
 
 
+def carried(document: Document, bounds: Sequence[float]) -> list[float]:
+    """The bounds of all parts, with what that of the next one says."""
+    return criteria.carried(criteria.losses([part["statement"] for part in document["parts"]]), bounds)
+
+
 def best(document: Document, proved: Sequence[tuple[float, float]]) -> str:
     """That one part is the best, if that is claimed; ``proved`` are bounds and values."""
     offset, claimed = _offsets(document, len(proved)), document.get("best")

@@ -7,12 +7,15 @@ problems of one kind are compared: half of ``nu log n`` is left.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from certmix.verify.evidence import Rejected
-from certmix.verify.rounding import UNIT
+from certmix.verify.rounding import UNIT, below
 from certmix.verify.statement import Statement, read
 
 OWN = ("n_components", "component_names")
@@ -66,3 +69,49 @@ def penalties(entries: Sequence[Mapping[str, Any]], components: Any) -> list[tup
         for name in unlike(entries[0], entry):
             raise Rejected(f"with {count} components it is another problem than with {counts[0]}: in {name}")
     return [penalty(read(entry)) for entry in entries]
+
+
+def losses(entries: Sequence[Mapping[str, Any]]) -> list[float]:
+    """How far the optimum of each problem can lie below that of the next one; infinite where nothing is known."""
+    found = []
+    for fewer, more in itertools.pairwise(entries):
+        related = more["n_components"] == fewer["n_components"] + 1 and not unlike(fewer, more)
+        found.append(loss(read(fewer), read(more)) if related else math.inf)
+    return found
+
+
+def carried(losses: Sequence[float], bounds: Sequence[float]) -> list[float]:
+    """The bounds, or what follows from that of the next problem where it is better."""
+    found = list(bounds)
+    for i, lost in reversed(list(enumerate(losses))):
+        if math.isfinite(lost) and math.isfinite(found[i + 1]):
+            found[i] = max(found[i], below(found[i + 1] - lost, UNIT * (abs(found[i + 1]) + lost)))
+    return found
+
+
+def loss(s: Statement, more: Statement) -> float:
+    """With OPT and OPT' the optima of a problem and of that with one component more, ``OPT >= OPT' - loss``.
+
+    docs/choosing-k.md has the proofs. Infinite where nothing is proved: with priors on the weights, weights within
+    bounds or tied to the sizes; with a prior on means that are within bounds; with least sizes for every component;
+    and, unless components may be empty, with any side constraint or prior.
+    """
+    pulled = any(matrix.any() for matrix in s.prior_precision)
+    boxed = bool(np.isfinite(s.mean_lower).any() or np.isfinite(s.mean_upper).any())
+    bounded = bool((s.weight_lower > 0.0).any() or (s.weight_upper < 1.0).any())
+    if (s.alpha != 1.0).any() or bounded or s.estimators or (pulled and boxed) or len(s.precision) > 1:
+        return math.inf
+    asked = s.together, s.apart, s.implications, s.labels, s.sizes, s.counts, s.soft
+    if s.allow_empty:  # the new component is
+        if (s.sizes[s.sizes[:, 0] < 0, 1] > 0).any():
+            return math.inf
+    elif pulled or s.n <= s.K or any(len(rules) > 0 for rules in asked):
+        return math.inf
+    if s.fixed_weights is not None and more.fixed_weights is not None:
+        before, after = math.log(s.fixed_weights[0]), math.log(more.fixed_weights[0])
+        return max(0.0, s.n * (before - after) + 16 * UNIT * s.n * (abs(before) + abs(after)))
+    if s.allow_empty:
+        return 0.0
+    # One sample leaves a component, which has no more than m; the new one has the old mean.
+    m = s.n - s.K + 1
+    return m * math.log(m) - (m - 1) * math.log(m - 1) + 16 * UNIT * m * math.log(m)
