@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import json
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,9 +12,11 @@ import numpy as np
 import pytest
 
 import certmix
+from certmix.certificate.statement import state
 from certmix.io.certificates import Certificate
 from certmix.problem import Problem
-from certmix.verify.check import check
+from certmix.verify.check import VERSION, check
+from certmix.verify.statement import data_digest, digest
 
 
 def data(n: int) -> np.ndarray:
@@ -152,3 +156,36 @@ def test_a_variance_outside_of_its_range_is_rejected() -> None:
     arrays["incumbent/variance"], document["objective"] = np.array([best.variance]), best.value
     document["bound"] = best.value - 100.0
     assert "range" in check(document, arrays, bound.data).sentence
+
+
+def test_a_shape_does_not_underflow() -> None:
+    """Times a scale, a shape of 1e-320 is rounded by a third of itself: bounds there are not those of the scale."""
+    unit, samples = 5e-324, np.array([[-1.0], [1.0], [2.0], [-2.0]])
+    shape = 2000 * unit
+    entry = json.loads(json.dumps(state(Problem(samples, 1, variance=1.0))))
+    samples *= math.sqrt(4 * 2000 / 2.5) / math.sqrt(shape) / math.sqrt(10.0)
+    squares = float(((samples * math.sqrt(shape)) ** 2).sum())
+    truth = 2.0 * (1.0 + math.log(squares / 4.0))
+    entry |= {"precision": [[shape]], "variance": [0.0, None]}
+    scales = [(half + 0.5) / 2000 for half in (1, 3, 5, 7, 9, 11)]
+    bounds = [0.5 * squares * (t * shape / shape) * (1 - 1e-9) for t in scales]
+    steps = [{"node": 0, "kind": "enumerate"}]
+    parts = [
+        {"scale": t, "squares": False, "bound": b, "steps": steps}
+        for t, b in zip(scales, bounds, strict=True)
+    ]
+    tree = {"parent": [-1], "kind": [0], "args": [[0, 0, 0]]}
+    arrays = {f"parts/{t}/tree/{name}": np.array(a) for t in range(len(parts)) for name, a in tree.items()}
+    arrays |= {"incumbent/labels": np.zeros(4, dtype=int), "incumbent/means": np.zeros((1, 1))}
+    arrays |= {"incumbent/weights": np.ones(1), "incumbent/variance": np.array([2000 / 3.5])}
+    document = {
+        "format": "certmix-certificate",
+        "version": VERSION,
+        "claim": "chord",
+        "statement": entry,
+        "digests": {"statement": digest(entry), "data": data_digest(samples)},
+        "objective": 15.896278982093428,
+        "bound": truth + 0.3,
+        "parts": parts,
+    }
+    assert "underflow" in check(document, arrays, samples).sentence

@@ -217,3 +217,33 @@ def test_large_full_matrices_are_refused() -> None:
         found = verdict(data, 1, clustering, value, 0.0, "enumerate", **{entry: matrices})
         assert not found.verified
         assert "its matrices of 1,001 x 1,001 numbers are too large to check" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("alpha", [1e101, 1.0]),
+        ("half_log_det", [-1e308, 0.0]),
+        ("mean_upper", [[1e200], [None]]),
+        ("precision", [[1e-101]]),
+        ("prior_precision", [[1e-300], [1.0]]),
+    ],
+)
+def test_numbers_beyond_all_measure_are_rejected(name: str, value: Any) -> None:
+    """Sums of larger ones would overflow, and shares of smaller ones would be lost."""
+    with pytest.raises(Rejected):
+        statements.read({**state(Problem(LINE, 2, variance=1.0)), name: value})
+
+
+def test_samples_without_end_are_not_counted() -> None:
+    """Sizes of that many samples are not listed, before the data have been looked at."""
+    entry = {**state(Problem(LINE, 2, variance=1.0)), "n_samples": 10**9, "estimators": ["weights"]}
+    with pytest.raises(Rejected, match="at a time"):
+        statements.read(entry)
+
+
+def test_rounding_of_the_smallest_numbers_is_accounted_for() -> None:
+    """The squares of tiny samples are rounded to twice themselves, so nothing above zero is proved of them."""
+    tiny = np.array([[1.6e-162], [-1.6e-162]])
+    root = Root(statements.read({**state(Problem(LINE[:2], 1, variance=1.0))}), tiny)
+    assert enumeration.enumerate_all(root, Domain.of(root), Evidence({}, {}), 1.0) <= 0.0

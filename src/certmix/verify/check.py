@@ -16,6 +16,8 @@ from certmix.verify.proof import Checking, Known, Proof
 
 FORMAT, VERSION = "certmix-certificate", 6
 Arrays = Mapping[str, np.ndarray]
+# Whatever a certificate makes go wrong (RuntimeError: parts inside of parts without end), it is not verified.
+FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
 
 
 def _variances(proof: Proof, bound: float) -> str:
@@ -71,16 +73,7 @@ def check(document: Document, arrays: Arrays, data: np.ndarray, known: Known = (
             verdict = _check(document, arrays, np.ascontiguousarray(data, dtype=np.float64), known)
     except Rejected as error:
         verdict = Verdict(False, "rejected", f"Rejected: {error}.")
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        MemoryError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as error:
-        # Whatever the certificate made go wrong, it is not verified.
+    except FAULTS as error:
         why = f"it cannot be followed ({type(error).__name__}: {error})"
         verdict = Verdict(False, "rejected", f"Rejected: {why}.")
     return replace(verdict, seconds=time.perf_counter() - start)

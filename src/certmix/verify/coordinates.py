@@ -72,27 +72,25 @@ def system(data: Array, centre: Array, precision: Array, prior: Array, free: boo
         columns = columns if len(columns) else np.arange(1)
         offset, prior = offset[:, columns], np.zeros(len(columns))
         precision = precision[columns] if precision.ndim == 1 else precision[np.ix_(columns, columns)]
-    n, d = offset.shape
-    if free and shared and n <= MOST_SAMPLES and (n <= d or _flat(offset)):
-        points, loss = from_inner_products(offset, precision)
-        if points.shape[1] < d and math.isfinite(loss):
+    if free and shared and len(offset) <= MOST_SAMPLES:
+        found = from_inner_products(offset, precision)
+        if found is not None and math.isfinite(found[1]):
+            points, loss = found
             return System(points, offset, columns, None, np.zeros(points.shape[1]), 0.0, loss)
     basis, weight, ratio = coordinates(precision, prior)
     points = offset * basis if basis.ndim == 1 else offset @ basis.T
     return System(points, offset, columns, basis, weight, ratio, 0.0)
 
 
-def from_inner_products(offset: Array, precision: Array) -> tuple[Array, float]:
-    """``(X, loss)``, see above."""
+def from_inner_products(offset: Array, precision: Array) -> tuple[Array, float] | None:
+    """``(X, loss)``, see above; None where the samples need as many coordinates as there are features."""
     n, d = offset.shape
-    products, size = _products(offset, precision), _products(np.abs(offset), np.abs(precision))
-    if n <= d:
-        values, axes = np.linalg.eigh(products)
-        spread, axes = np.sqrt(np.maximum(values[::-1], 0.0)), axes[:, ::-1]
-    else:
-        whitened = offset * np.sqrt(precision) if precision.ndim == 1 else offset @ _cholesky(precision)
-        axes, spread, _ = np.linalg.svd(whitened, full_matrices=False)
+    whitened = offset * np.sqrt(precision) if precision.ndim == 1 else offset @ _cholesky(precision)
+    axes, spread, _ = np.linalg.svd(whitened, full_matrices=False)
     keep = max(1, int((spread > LEAST_SPREAD * spread[0]).sum()))
+    if keep == d:
+        return None
+    products, size = _products(offset, precision), _products(np.abs(offset), np.abs(precision))
     x = axes[:, :keep] * spread[:keep]
     # Another library may find another sign: the first large entry of every coordinate is made positive.
     first = (np.abs(x) >= 0.5 * np.abs(x).max(axis=0)).argmax(axis=0)
@@ -123,13 +121,6 @@ def _summed(left: Array, right: Array) -> Array:
     for start in range(0, left.shape[1], CHUNK):
         total += left[:, start : start + CHUNK] @ right[:, start : start + CHUNK].T
     return total
-
-
-def _flat(offset: Array) -> bool:
-    """Whether the samples lie in fewer dimensions than there are columns."""
-    scaled = offset / np.maximum(np.abs(offset).max(axis=0), TINY)
-    spread = np.linalg.svd(scaled, compute_uv=False)
-    return bool(spread[-1] <= LEAST_SPREAD * spread[0])
 
 
 def coordinates(precision: Array, prior: Array) -> tuple[Array, Array, float]:

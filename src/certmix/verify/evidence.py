@@ -31,9 +31,9 @@ def room(*shape: int, each: int = 8) -> None:
 
 
 def number(value: Any, what: str = "number") -> float:
-    """A finite number of a JSON file."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise Rejected(f"its {what} is {value!r:.80}, not a finite number")
+    """A finite number of a JSON file, and not beyond all measure."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= LARGEST:
+        raise Rejected(f"its {what} is {value!r:.80}, not a finite number of at most {LARGEST:g}")
     return float(value)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from certmix.verify.root import Root
 from certmix.verify.rounding import UNIT, Array, below, exact_sum, gamma, proved_semidefinite
-from certmix.verify.statement import Statement, times
+from certmix.verify.statement import Statement
 
 MOST_WORK = 1e6  # operations with fractions
 SWEEPS = 100  # of a descent, coordinate by coordinate
@@ -50,14 +50,14 @@ class Exact:
     def _cluster(self, k: int, members: Array) -> float:
         """The quadratic cost of a cluster at its best mean, rounded down; infinite when that is not admissible."""
         s, rows = self.statement, self.data[members]
-        p, prior, low, high = s.precision_of(k), s.prior_precision[k], s.mean_lower[k], s.mean_upper[k]
-        own = k if len(s.precision) > 1 else 0
-        self.work += p.size + prior.size + rows.size + (0 if own in self.products else s.n * p.size)
+        own, low, high = k if len(s.precision) > 1 else 0, s.mean_lower[k], s.mean_upper[k]
+        self.work += (2 + (0 if own in self.products else s.n)) * s.d**2 + rows.size
         if self.work > MOST_WORK:
             return 0.0
+        p, prior = (np.diag(m) if m.ndim == 1 else m for m in (s.precision_of(k), s.prior_precision[k]))
         if own not in self.products:  # P, P y and y'P y of every sample
             y, matrix = fractions(self.data), fractions(p)
-            self.products[own] = matrix, times(y, matrix), (times(y, matrix) * y).sum(axis=1)
+            self.products[own] = matrix, y @ matrix, ((y @ matrix) * y).sum(axis=1)
         matrix, products, squares = self.products[own]
         tied = "means" in s.estimators and len(rows) > 0
         if tied:
@@ -67,7 +67,7 @@ class Exact:
         else:
             mean = _near_best(rows, p, prior, s.prior_mean[k], low, high)
         gap, towards = mean - fractions(s.prior_mean[k]), products[members].sum(axis=0)
-        away, pull = len(rows) * times(mean, matrix), times(gap, fractions(prior))
+        away, pull = len(rows) * (mean @ matrix), gap @ fractions(prior)
         value = squares[members].sum() + (mean * (away - 2 * towards)).sum() + (pull * gap).sum()
         found = below(float(value / 2), 0.0)
         rest = [
@@ -77,7 +77,7 @@ class Exact:
         ]
         if tied or not any(rest):
             return found
-        delta = _least_eigenvalue(len(rows) * p, prior)
+        delta = _least_eigenvalue(len(rows) * p + prior, len(rows) * np.abs(p) + np.abs(prior))
         lost = 0.51 * math.fsum(r * r for r in rest) / delta if delta > 0 else math.inf
         return max(0.0, below(found, lost))
 
@@ -107,12 +107,9 @@ def _near_best(rows: Array, p: Array, prior: Array, towards: Array, low: Array, 
     """About the best mean, in fractions, inside its box."""
     shift = rows.mean(axis=0) if len(rows) else np.clip(towards, low, high)
     least, most = low - shift, high - shift
-    b = times(towards - shift, prior) + times((rows - shift).sum(axis=0), p)
-    h = _sum(len(rows) * p, prior)
+    b, h = (towards - shift) @ prior + (rows - shift).sum(axis=0) @ p, len(rows) * p + prior
     x = np.zeros(len(b))
-    if h.ndim == 1:
-        x = np.clip(b / np.where(h > 0, h, 1.0), least, most)
-    for _ in range(SWEEPS if h.ndim == 2 else 0):
+    for _ in range(SWEEPS):
         before = x.copy()
         for j in np.flatnonzero(np.diag(h) > 0):
             x[j] = np.clip(x[j] + (b[j] - h[j] @ x) / h[j, j], least[j], most[j])
@@ -129,17 +126,7 @@ def _near_best(rows: Array, p: Array, prior: Array, towards: Array, low: Array, 
     return np.asarray(fractions(found))
 
 
-def _least_eigenvalue(h: Array, prior: Array) -> float:
-    """A positive number that is below every eigenvalue of the sum of two matrices, or zero."""
-    total, size = _sum(h, prior), _sum(np.abs(h), np.abs(prior))
-    if total.ndim == 1:
-        return float(total.min()) * (1 - 8 * UNIT)
+def _least_eigenvalue(total: Array, size: Array) -> float:
+    """A positive number below every eigenvalue of a sum of matrices, or zero; ``size`` is that of absolute values."""
     least, unsure = 0.5 * float(np.linalg.eigvalsh(total)[0]), 16 * UNIT * float(np.linalg.norm(size))
     return least if proved_semidefinite(total - (least + unsure) * np.eye(len(total))) else 0.0
-
-
-def _sum(first: Array, second: Array) -> Array:
-    """Of two matrices, diagonal ones given by their diagonals."""
-    if first.ndim == second.ndim:
-        return first + second
-    return (np.diag(first) if first.ndim == 1 else first) + (np.diag(second) if second.ndim == 1 else second)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from certmix.verify.evidence import Evidence, Rejected
-from certmix.verify.rounding import UNIT, Array, exact_sum, gamma
+from certmix.verify.rounding import TINY, UNIT, Array, exact_sum, gamma
 from certmix.verify.statement import Statement, broken, penalty, times
 
 
@@ -27,11 +27,8 @@ def value(s: Statement, data: Array, evidence: Evidence) -> tuple[float, float]:
             raise Rejected(f"the clustering violates {rule}")
     power = np.array([math.fsum((m, a, -1.0)) for m, a in zip(sizes, s.alpha, strict=True)])
     off = _off(s, data, labels, means)
-    terms, error, rounding = (
-        [0.0, *penalty(s, labels)],
-        _weights_off(s, sizes, power, weights),
-        0.5 * gamma(2 * s.d + 16),
-    )
+    terms, error = [0.0, *penalty(s, labels)], _weights_off(s, sizes, power, weights)
+    rounding = 0.5 * gamma(2 * s.d + 16)
     for k in range(s.K):
         p, prior = s.precision_of(k), np.abs(s.prior_precision[k])
         away, gap = data[labels == k] - means[k], means[k] - s.prior_mean[k]
@@ -49,7 +46,7 @@ def value(s: Statement, data: Array, evidence: Evidence) -> tuple[float, float]:
         ]
         error += 8 * UNIT * (abs(terms[-2]) + abs(terms[-1]) + abs(power[k]))
     found = math.fsum(terms)
-    error += 4 * UNIT * (abs(found) + math.fsum(map(abs, terms)))
+    error += 4 * UNIT * (abs(found) + math.fsum(map(abs, terms))) + TINY
     if not math.isfinite(found + error):
         raise Rejected("the objective of the clustering overflows")
     return found, error

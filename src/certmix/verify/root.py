@@ -11,8 +11,8 @@ import numpy as np
 
 from certmix.verify.coordinates import System, system
 from certmix.verify.evidence import Rejected, room
-from certmix.verify.rounding import UNIT, Array, gamma
-from certmix.verify.statement import Statement
+from certmix.verify.rounding import TINY, UNIT, Array, gamma
+from certmix.verify.statement import Statement, times
 
 LARGEST = 1e200  # quadratic terms beyond could overflow
 
@@ -128,12 +128,12 @@ class Root:
             inside = np.maximum(inside, 2 * (self.weight + self.d + 4) * UNIT * self.scatter[c])
         quadratic = 0.5 * float(distance.sum()) + prior_cost
         pull = float((self.prior_weight * self.prior_mean**2).max())
-        if not (quadratic < LARGEST and pull < LARGEST):
-            raise Rejected("the data or the prior are too large for double precision")
         step = math.sqrt(float(moved.sum()) + prior_moved) + math.sqrt(float(merged.sum()))
         error = ratio * quadratic + math.sqrt(2 * quadratic) * step + 0.5 * step**2
         error += float(inside.sum()) + 0.5 * float(merged.sum()) + max(found.loss for found in systems)
-        return 1.01 * error + self.slip
+        if not (quadratic < LARGEST and pull < LARGEST and error + self.slip < LARGEST):
+            raise Rejected("the data or the prior are too large for double precision")
+        return 1.01 * error + self.slip + TINY
 
 
 def groups_of(s: Statement) -> Array:
@@ -153,15 +153,13 @@ def _box(own: System, low: Array, high: Array) -> tuple[Array, Array]:
     a = own.basis
     assert a is not None  # bounds on means keep the coordinates
     reach = np.where(np.isfinite(low), np.abs(low), 0.0) + np.where(np.isfinite(high), np.abs(high), 0.0)
-    slack = gamma(4 * len(a) + 8) * (np.abs(a) * reach if a.ndim == 1 else np.abs(a) @ reach)
-    if a.ndim == 1:
-        with np.errstate(invalid="ignore"):
-            lower, upper = (np.where(a == 0, 0.0, a * end) for end in (low, high))
-        return lower - slack, upper + slack
+    slack = gamma(4 * len(a) + 8) * times(reach, np.abs(a).T)
     with np.errstate(invalid="ignore"):
-        ends = np.stack([a * low, a * high])
-    ends[:, a == 0] = 0.0
-    return ends.min(axis=0).sum(axis=1) - slack, ends.max(axis=0).sum(axis=1) + slack
+        ends = np.where(a == 0, 0.0, np.stack([a * low, a * high]))
+    lower, upper = ends.min(axis=0), ends.max(axis=0)
+    if a.ndim == 2:
+        lower, upper = lower.sum(axis=1), upper.sum(axis=1)
+    return lower - slack, upper + slack
 
 
 def entropy(s: Statement) -> tuple[Array, float]:

@@ -2,8 +2,8 @@
 
 Assumed are IEEE double precision, rounded to nearest, and logarithms and square roots that are right to two units in
 the last place. A sum of n products, in whatever order, errs by at most ``gamma(n)`` times the sum of their absolute
-values (Higham, Accuracy and Stability of Numerical Algorithms, section 3). What underflow does is far below the error
-``Root.error`` that every bound is lowered by.
+values (Higham, Accuracy and Stability of Numerical Algorithms, section 3). What underflow does is below ``TINY``, by
+which every bound is lowered: no matrix of a statement is so small that it would be lost when it is multiplied.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from certmix.verify.evidence import MOST, Document, Rejected, listed, number, rows, whole
+from certmix.verify.evidence import LARGEST, MOST, Document, Rejected, listed, number, room, rows, whole
 
 ENTRIES = {
     "n_samples", "n_features", "n_components", "precision", "half_log_det", "fixed_weights", "weight_lower",
@@ -106,6 +106,7 @@ class Statement:
         A share counts as the double nearest to it: 3 of 10 samples keep a bound of 0.3. Fixed weights, which may come
         from a division, agree with a share to a few units in the last place.
         """
+        room(self.n, 3)
         low = np.full(self.K, 0 if self.allow_empty else 1, dtype=np.int64)
         high = np.full(self.K, self.n, dtype=np.int64)
         for k, least, most in self.sizes.tolist():
@@ -175,8 +176,10 @@ def _wrong(s: Statement) -> str | None:
         return "components do not have one name each"
     if len(s.precision) not in (1, s.K):
         return "precision is neither one matrix nor one per component"
-    if any((matrix != matrix.T).any() for matrix in (*s.precision, *s.prior_precision)):
-        return "matrices are not symmetric"
+    for matrix in (*s.precision, *s.prior_precision):
+        diagonal = np.abs(matrix if matrix.ndim == 1 else np.diag(matrix))
+        if (matrix != matrix.T).any() or ((diagonal > 0) & (diagonal < 1 / LARGEST)).any():
+            return f"matrices are not symmetric, or have numbers below {1 / LARGEST:g}: their shares would underflow"
     if not all(cost >= 0.0 and len(set(some.tolist())) == len(some) >= 2 for _, cost, some in s.soft):
         return "soft links have a negative penalty, or are not about two samples or more that differ"
     if not 0.0 <= s.variances[0] < s.variances[1]:

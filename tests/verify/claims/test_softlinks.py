@@ -10,6 +10,8 @@ import pytest
 
 from certmix import CannotLink, MustLink, Problem, solve
 from certmix.verify.check import Verdict, check
+from certmix.verify.claims.softlinks import hardened
+from certmix.verify.evidence import Rejected
 from certmix.verify.statement import digest, penalty, read
 
 DATA = np.array([0.0, 0.2, 0.4, 3.0, 3.2, 3.4])[:, None]
@@ -124,3 +126,12 @@ def test_what_cannot_be_stated_is_rejected(found: Any) -> None:
     for soft in ([[1, 1.0, [0]]], [[1, 1.0, [0, 0]]], [[2, 1.0, [i, j]]], [[1, 1.0, [i, 9]]]):
         assert not any(with_links(soft, plain + more).verified for more in (0.0, 1.0)), soft
     assert "those of 'soft'" in judged(found, claim="bound").sentence
+
+
+def test_links_of_many_samples_are_not_written_out() -> None:
+    """A short list of samples is a long list of pairs."""
+    entry = {**found_statement(), "soft": [[1, 1.0, list(range(6))]]}
+    s = read(entry)
+    s.soft[0] = (True, 1.0, np.arange(10_000))
+    with pytest.raises(Rejected, match="at a time"):
+        hardened(entry, s, frozenset([0]))

@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Any
 
 from certmix.verify.claims.margins import with_links
-from certmix.verify.evidence import Document, Rejected, listed
+from certmix.verify.evidence import Document, Rejected, listed, room
 from certmix.verify.evidence import whole as whole_number
 from certmix.verify.proof import Proof
 from certmix.verify.statement import SOFT, Statement
@@ -38,6 +38,7 @@ def hardened(whole: Document, s: Statement, kept: frozenset[int]) -> dict[str, A
     rules = {name: list(whole[name]) for name in ("together", "apart")}
     for i in sorted(kept):
         together, _, samples = s.soft[i]
+        room(len(samples), len(samples), each=64)
         rules["together" if together else "apart"] += map(list, combinations(samples.tolist(), 2))
     return with_links({name: value for name, value in {**whole, **rules}.items() if name != SOFT})
 
