@@ -159,7 +159,7 @@ def _used() -> float:
 
 
 def elsewhere(number: int, engine: str, unit: float, time_limit: float) -> dict[str, Any]:
-    """The run in a process of its own, after a small one that loads what is compiled."""
+    """The run in a process of its own, after small ones that load what is compiled."""
     command = [sys.executable, __file__, "-", "--one", str(number), engine, repr(unit), repr(time_limit)]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=120.0 + SLOWEST * time_limit, check=False
@@ -235,7 +235,8 @@ def main() -> None:
     made = list(instances())
     if asked.one:
         number, engine, unit, seconds = asked.one
-        run(Instance((2, 40, 3), APART), engine, 1.0, 5.0)
+        for each in ("dual", "sdp", "parts") if engine == "auto" else (engine,):
+            run(Instance((2, 40, 3), APART), each, 1.0, 20.0)
         print(json.dumps(run(made[int(number)], engine, float(unit), float(seconds))))
         return
     records = (

@@ -19,8 +19,9 @@ MOST_DIMENSIONS = 4
 MANY_SAMPLES = 1000
 # Clusters are near a limit on sizes when they have less than three times the smallest, or four fifths of the largest.
 NEAR_SMALLEST, NEAR_LARGEST = 3.0, 0.8
-# With so few samples a matrix of all pairs is soon worked on. Then it may win in three or four dimensions, and with
-# cannot-links in two: pricing does not see these, and the matrix has zeros there.
+# With so few samples a matrix of all pairs is soon worked on. Then it may win where there are cannot-links, which
+# pricing does not see and for which the matrix has zeros; and in more than two dimensions, if sizes cost nothing: else
+# it needs a matrix for every interval of sizes.
 FEW_SAMPLES, FLAT = 400, 2
 FEW_STARTS = 2  # of a local search that only asks for sizes
 
@@ -33,8 +34,8 @@ def choose(problem: Problem, options: Options, *, partition: bool = True) -> tup
     - One dimension and too many samples for that: ``interval``, whose bound there does not depend on their number.
     - Sizes that are fixed, or limits on them that a good clustering without limits breaks or comes near: ``sdp``.
       Multipliers do not see sizes, so ``dual`` has to search the sets at a limit one by one, and parts have no limits.
-    - A few hundred samples in three or four dimensions, or in two with cannot-links: ``race``, since ``dual`` and
-      ``sdp`` each win some of these by far.
+    - A few hundred samples with cannot-links, or in three or four dimensions with fixed weights: ``race``, since
+      ``dual`` and ``sdp`` each win some of these by far.
     - Up to four dimensions (of the space that the samples lie in): ``dual``, which takes turns with ``interval``.
     - More dimensions: ``sdp``, whose bound does not depend on their number.
     - More dimensions and a thousand samples or more: ``parts``, each of which is one for ``sdp``.
@@ -101,7 +102,8 @@ def _dimensions(problem: Problem) -> int:
 def _may_go_either_way(problem: Problem, d: int) -> bool:
     """Whether ``sdp`` is no dearer than ``dual``, and may be the better."""
     tied = any(isinstance(c, CannotLink) for c in problem.given_constraints)
-    return problem.n_samples <= FEW_SAMPLES and (d > FLAT or (d == FLAT and tied))
+    plain = d > FLAT and problem.fixed_weights is not None
+    return d > 1 and problem.n_samples <= FEW_SAMPLES and (tied or plain)
 
 
 def _sizes_bind(problem: Problem) -> bool:

@@ -22,7 +22,7 @@ from certmix.search.threads import Threads
 from certmix.state import State
 from certmix.status import Termination
 
-ENTRY = 60.0  # what an entry of a matrix costs in a round, in units of pricing
+ENTRY = 100.0  # what an entry of a matrix costs in a round, in units of pricing
 FAR = 3.0  # times the gap of the other: who is so far behind once both have branched ...
 DEARER = 4.0  # ... has a turn for every four of the other
 
@@ -43,9 +43,10 @@ class RaceEngine(SemidefiniteEngine):
 class Race:
     """Two searches that share incumbent and bound; whoever has done less work has the next turn.
 
-    Work is counted, not timed, so that runs can be repeated. A root of the semidefinite search is long: it is asked
-    between its rounds whether the others are behind, and these have their turn there and then. The proof is that of who
-    raised the bound last.
+    Work is counted, not timed, so that runs can be repeated. The matrices begin, for they are often done before the
+    others have warmed up, and have about as much as the first turn of these will be. A root of theirs is long: between
+    its rounds it is asked whether the others are behind, and these have their turn there and then. The proof is that of
+    who raised the bound last.
     """
 
     def __init__(self, instance: Instance, threads: Threads, ledger: Ledger, options: Options) -> None:
@@ -55,6 +56,7 @@ class Race:
         self.recorder = Recorder() if options.certificate else None
         self.bound: SemidefiniteBound | None = None
         self.matrices: Search | None = None
+        self.first = self.pair.turn  # of what the pair does once it has a turn
         self.ended: Termination | None = None
         self.leading = self.ledger.bound
         self._thread = threading.get_ident()
@@ -67,9 +69,7 @@ class Race:
 
     def run(self) -> Termination:
         while self.ended is None:
-            self._pair_turn()
-            if self.ended is None:
-                self._matrices_turn()
+            self._pair_turn() if self._pair_is_behind else self._matrices_turn()
         return self.ended
 
     # -- whose turn it is ------------------------------------------------------------------------------------
@@ -121,7 +121,8 @@ class Race:
     @property
     def _pair_is_behind(self) -> bool:
         """Whether the pair has done less, at its price."""
-        return self.bound is not None and self._price * self.pair.work < ENTRY * self.bound.work
+        done = 0.0 if self.bound is None else ENTRY * self.bound.work
+        return self._price * max(self.pair.work, self.first) < done
 
     @property
     def _price(self) -> float:
