@@ -22,12 +22,12 @@ from engines import labelled, line, linked, overlapping, warm_up
 
 import certmix
 from certmix.certificate.prove import Unproved, make
+from certmix.concluding import build_result
 from certmix.datasets import load, load_pam50
 from certmix.engines import engine
 from certmix.ledger import Ledger
 from certmix.options import Options
 from certmix.problem import Problem
-from certmix.result import build_result
 
 HEADER = ("instance", "engine", "solve", "make", "verify", "make / solve", "verify / solve")
 HEADER += ("kilobytes", "leaves", "pricing nodes", "verdict")
