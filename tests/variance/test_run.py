@@ -60,11 +60,13 @@ def test_the_clustering_is_optimal_at_every_variance_of_the_interval() -> None:
         assert own <= best.objective + allowed + 1e-8
 
 
-def test_scaled_data_shift_the_objective_and_nothing_else() -> None:
+@pytest.mark.parametrize("c", [37.0, 1e-80, 1e80])
+def test_scaled_data_shift_the_objective_and_nothing_else(c: float) -> None:
     """With c times the data the objective is n d log c more, and the clustering is the same."""
-    data, c = blobs(20, 1), 37.0
+    data = blobs(20, 1)
     one = certmix.solve(Problem(data, 3, variance="unknown"), verify=False)
     other = certmix.solve(Problem(c * data, 3, variance="unknown"), verify=False)
+    assert one.status == other.status == "optimal"
     assert np.array_equal(one.labels, other.labels)
     assert other.objective == pytest.approx(one.objective + data.size * math.log(c), rel=1e-9)
     assert other.variance == pytest.approx(c**2 * one.variance, rel=1e-9)

@@ -56,7 +56,8 @@ class VarianceRun(Around):
             return float(self.cut.scale)
         if not self._points:
             return self._own_scale()
-        return min(max(self.bounds.lowest().at, 1.0 / FAR), FAR)
+        own = self._own_scale()
+        return min(max(self.bounds.lowest().at, own / FAR), own * FAR)
 
     @property
     def _unsloped(self) -> bool:
