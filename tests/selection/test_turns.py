@@ -295,3 +295,20 @@ def test_the_check_of_the_comparison_ends_with_the_time(monkeypatch: pytest.Monk
     assert found.certificate is None
     assert not found.interrupted
     assert turns.UNCHECKED in found.notes
+
+
+def test_time_that_proofs_do_not_need_is_for_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that only turns move on: what stays open goes on in what proofs have left of their time."""
+    proofs: list[float] = []
+    clock = [0.0]
+
+    def turn(turns: Any, one: Any, *, alone: bool) -> None:
+        clock[0] += turns.left_for_turns
+
+    owner = "certmix.selection.turns._Turns."
+    monkeypatch.setattr(owner + "seconds", property(lambda turns: clock[0]))
+    monkeypatch.setattr(owner + "_turn", turn)
+    monkeypatch.setattr(owner + "_prove_the_rest", lambda turns: proofs.append(turns.left))
+    found = certmix.path(TWO, "1:3", variance=1.0, time_limit=10.0)
+    assert not found.proved
+    assert proofs == pytest.approx([2.0, 0.4])

@@ -28,6 +28,7 @@ class Known:
     squares: Affine | None
     total: float
     result: Result | None = None
+    searched: Result | None = None  # of the last search, unless it is proved
     lower: float = -math.inf
     carried: float = -math.inf  # from more components
     checked: float = -math.inf  # what the checker has concluded from all numbers
@@ -50,6 +51,7 @@ class Known:
     def learn(self, found: Result) -> None:
         """Keep the better of two results, and the better bound."""
         infeasible = found.status is Status.INFEASIBLE
+        self.searched = found
         self.lower = math.inf if infeasible else max(self.lower, found.lower_bound)
         known = self.result
         if known is None or infeasible or known.labels is None:
@@ -63,20 +65,21 @@ class Known:
     @property
     def lacks_proof(self) -> bool:
         """Whether there is a bound without a certificate."""
-        known = self.result
-        return known is not None and known.certificate is None and known.certificate_level == "computed"
+        return self.searched is not None and self.searched.certificate_level == "computed"
 
     def prove(self, options: Options, seconds: float) -> None:
         """Make and check the proof of what the last search has found, within so many seconds."""
-        run, found = self.run, self.result
+        run, found = self.run, self.searched
         if run is None or found is None or run.ledger.bound < found.lower_bound:
             return
         begin = run.ledger.seconds
         limit = begin + seconds if math.isfinite(seconds) else None
-        self.learn(run.proved(found, replace(options, time_limit=limit)))
-        known = self.result or found
-        if known.certificate_level == "verified" and known.status is not Status.INFEASIBLE:
-            self.lower = known.lower_bound  # what is shown beside that word is what was checked
+        proved = run.proved(found, replace(options, time_limit=limit))
+        self.learn(proved)
+        if proved.certificate is not None or proved.certificate_level == "verified":
+            self.searched = None
+        if proved.certificate_level == "verified" and proved.status is not Status.INFEASIBLE:
+            self.lower = proved.lower_bound  # what is shown beside that word is what was checked
         self.proving += run.ledger.seconds - begin
 
     def tell(self) -> None:

@@ -34,6 +34,7 @@ MOMENT = 1.0  # seconds that the comparison may take after Ctrl-C
 BEYOND = (
     1e-7  # relatively, how far beyond what rules a number out its run goes: the checker rounds in other ways
 )
+WORTHWHILE = 0.05  # share of the time that is worth more turns when proofs have not needed it
 SOFT = 0.02  # share of the time that EM may take for every number
 LOCAL = "hard-em"
 UNCHECKED = "no certificate of the comparison: there was no time left to check it"
@@ -144,6 +145,8 @@ class _Turns:
         self.losses = criteria.losses([json.loads(json.dumps(state(one.problem))) for one in known])
         self.begin = time.perf_counter()
         self.interrupted = False
+        proofs = self._proving and options.time_limit is not None
+        self.reserve = PROOF_TIME * options.time_limit if proofs and options.time_limit else 0.0
 
     @property
     def seconds(self) -> float:
@@ -156,8 +159,15 @@ class _Turns:
     @property
     def left_for_turns(self) -> float:
         """Without what proofs may need at the end."""
+        return self.left - self.reserve
+
+    def _time_left_over(self) -> bool:
+        """Whether proofs have left enough of their time for more turns; then most of it is for these."""
         limit = self.options.time_limit
-        return self.left if limit is None or not self._proving else self.left - PROOF_TIME * limit
+        if limit is None or self.left < WORTHWHILE * limit or not self._open():
+            return False
+        self.reserve = PROOF_TIME * self.left
+        return True
 
     @property
     def _proving(self) -> bool:
@@ -166,9 +176,12 @@ class _Turns:
     def run(self) -> Path:
         try:
             self._first_clusterings()
-            while not self.interrupted and self.left_for_turns > LEAST and (waiting := self._open()):
-                self._turn(waiting[0], alone=len(waiting) == 1)
-            self._prove_the_rest()
+            while True:
+                while not self.interrupted and self.left_for_turns > LEAST and (waiting := self._open()):
+                    self._turn(waiting[0], alone=len(waiting) == 1)
+                self._prove_the_rest()
+                if self.interrupted or not self._time_left_over():
+                    break
         except KeyboardInterrupt:
             self.interrupted = True
         for one in self.known:
@@ -199,17 +212,16 @@ class _Turns:
     def _turn(self, one: Known, *, alone: bool) -> None:
         """Go on with one number for a while; once nothing more is wanted of it, its proof is made."""
         limit = self.left_for_turns if alone else min(one.limit, self.left_for_turns)
-        one.over = limit >= self.left_for_turns
+        last = limit >= self.left_for_turns
         one.limit *= LONGER
         with held(), memory.limited(memory.parsed(self.options.memory_limit)):
             found = self._search(one, limit)
             one.learn(found)
-            if found.termination not in (Termination.TIME, Termination.TARGET):
-                one.over = True
+            one.over = found.termination not in (Termination.TIME, Termination.TARGET)
             # A signal that came after the turn's own limit did not end the run, but it ends the turns.
             self.interrupted = found.termination is Termination.INTERRUPTED or interruption.heard()
             self._carry()
-            if not self.interrupted and (one.over or not self._wanted(one)):
+            if not self.interrupted and (last or one.over or not self._wanted(one)):
                 one.prove(self.options, self.left)
                 self.interrupted = interruption.heard()
             one.tell()
