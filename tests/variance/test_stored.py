@@ -34,6 +34,40 @@ class Words(Silent):
         self.said.append(text)
 
 
+def test_states_of_different_problems_have_different_names() -> None:
+    """What is kept of a state is written once under its name, so no other solve may have that."""
+    one = {"part": {"a": np.ones(1)}}
+    names = set()
+    for scale, squares in [(2.0, False), (2.0, True), (2.5, False), (np.array([2.0, 3.0]), False)]:
+        cut = Cut(scale, squares, np.array([0, 1]), 1.5, State({}, {}, one))
+        state = stored(True, (), cut)
+        names |= set(state.kept)
+        found = cut_in(state)
+        assert found is not None
+        assert found.is_at(scale, squares)
+        assert (found.bound, list(found.state.kept)) == (1.5, ["part"])
+        assert np.array_equal(found.labels, [0, 1])  # type: ignore[arg-type]
+    assert len(names) == 4
+    assert cut_in(stored(True, (), None)) is None
+
+
+def test_what_is_solved_is_not_solved_again() -> None:
+    """Bounds at known variances come back with their clusterings, and the run looks for no clustering again."""
+    problem = Problem(blobs(8, 2), 2, variance="unknown")
+    run = VarianceRun(problem, certmix.engines.engine("enumerate"))
+    run.take_up(certmix.ledger.Ledger(problem, Options(gap=1e-3).tolerances), Options(restarts=1))
+    run.run()
+    assert len(run.solved) >= 2
+    later = certmix.ledger.Ledger(problem, Options().tolerances)
+    later.resumed = run.state()
+    again = VarianceRun(problem, run.inner)
+    again.take_up(later, Options(restarts=1))
+    assert again.begun
+    assert [one.entry for one in again.solved] == [one.entry for one in run.solved]
+    assert again.bounds.bound == pytest.approx(run.bounds.bound, abs=1e-12)
+    assert later.bound <= run.ledger.upper
+
+
 @pytest.mark.parametrize(
     ("engine", "arguments"),
     [
@@ -54,40 +88,6 @@ def test_a_run_goes_on_from_disk(engine: str, arguments: dict[str, Any], tmp_pat
     assert result.objective == pytest.approx(whole.objective, abs=1e-6)
     assert max(point.bound for point in result.trace) >= first.lower_bound
     assert result.certificate_level == "verified", result.verification
-
-
-def test_what_is_solved_is_not_solved_again(tmp_path: Path) -> None:
-    """Bounds at known variances come back with their clusterings, and the run looks for no clustering again."""
-    problem = Problem(blobs(30, 2), 3, variance="unknown")
-    run = VarianceRun(problem, certmix.engines.engine("dual"))
-    run.take_up(certmix.ledger.Ledger(problem, Options(gap=1e-3).tolerances), Options(restarts=1))
-    run.run()
-    assert len(run.solved) >= 2
-    later = certmix.ledger.Ledger(problem, Options().tolerances)
-    later.resumed = run.state()
-    again = VarianceRun(problem, run.inner)
-    again.take_up(later, Options(restarts=1))
-    assert again.begun
-    assert [one.entry for one in again.solved] == [one.entry for one in run.solved]
-    assert again.bounds.bound == pytest.approx(run.bounds.bound, abs=1e-12)
-    assert later.bound <= run.ledger.upper
-
-
-def test_states_of_different_problems_have_different_names() -> None:
-    """What is kept of a state is written once under its name, so no other solve may have that."""
-    one = {"part": {"a": np.ones(1)}}
-    names = set()
-    for scale, squares in [(2.0, False), (2.0, True), (2.5, False), (np.array([2.0, 3.0]), False)]:
-        cut = Cut(scale, squares, np.array([0, 1]), 1.5, State({}, {}, one))
-        state = stored(True, (), cut)
-        names |= set(state.kept)
-        found = cut_in(state)
-        assert found is not None
-        assert found.is_at(scale, squares)
-        assert (found.bound, list(found.state.kept)) == (1.5, ["part"])
-        assert np.array_equal(found.labels, [0, 1])  # type: ignore[arg-type]
-    assert len(names) == 4
-    assert cut_in(stored(True, (), None)) is None
 
 
 @pytest.mark.parametrize("seed", range(4))
