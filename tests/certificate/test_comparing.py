@@ -174,7 +174,7 @@ def test_entries_of_another_type_are_refused(entry: str) -> None:
             statements.read({**statement, entry: value})
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4, 6, 5.0, "5", True, None])
+@pytest.mark.parametrize("version", [1, 2, 3, 4, 5, 7, 6.0, "6", True, None])
 def test_other_versions_are_refused_in_a_sentence(version: Any, tmp_path: Path) -> None:
     """Neither an older format nor a number of another type is read."""
     certificate = certified(Problem(Y, 2, variance=1.0))
