@@ -189,6 +189,16 @@ def test_snapshot_is_written_for_every_incumbent_but_rarely_for_bounds(problem, 
     assert len(written) <= 3
 
 
+def test_the_first_incumbent_is_written_however_slow_writing_is(problem, tmp_path):
+    """Before it the file holds no clustering at all, so pacing begins with the second."""
+    snapshot = Snapshot(tmp_path, share=1e-12)
+    ledger = Ledger(problem, Tolerances(), [snapshot])
+    snapshot.started(problem, "test", ledger)
+    snapshot._pace._cost = 1.0
+    ledger.offer(np.array([0, 1, 1, 1]), "start")
+    assert Result.load(snapshot.path).labels is not None
+
+
 def test_snapshot_does_not_call_a_cut_run_optimal_without_numbers(problem, tmp_path):
     """The status in a snapshot is decided by the same comparison as everywhere: far bound, not optimal."""
     snapshot = Snapshot(tmp_path, every=0.0)

@@ -80,7 +80,7 @@ class Snapshot(Silent):
         self._pace, self._state_pace = Pace(every, share), Pace(every, share)
         self._run: tuple[Problem, str, Ledger] | None = None
         self._files = StateFiles(self.path.with_suffix(""))
-        self._new_incumbent = self._complained = False
+        self._new_incumbent = self._complained = self._holds_labels = False
         self._writing = threading.RLock()  # a run that is late does not wait for whoever is writing
 
     def started(self, problem: Problem, engine: str, ledger: Ledger) -> None:
@@ -92,7 +92,8 @@ class Snapshot(Silent):
         self._new_incumbent |= bool(progress.source)
         with self._writing, self._complaining():
             with_state = self._state_pace.due() and self._write_state()
-            if with_state or self._pace.due(at_once=self._new_incumbent):
+            first = self._new_incumbent and not self._holds_labels  # without it everything would be lost
+            if first or with_state or self._pace.due(at_once=self._new_incumbent):
                 self.write()
 
     def finished(self, result: Result) -> None:
@@ -137,7 +138,7 @@ class Snapshot(Silent):
         )
         self._files.tidy()
         self._pace.took(begin)
-        self._new_incumbent = False
+        self._new_incumbent, self._holds_labels = False, result.labels is not None
 
     def _write_state(self) -> bool:
         """Write what the engine can go on from, if there is anything; it counts once :meth:`write` has said so."""
