@@ -12,8 +12,6 @@ from certmix.problem import Problem, interchangeable, is_feasible
 from certmix.result import Result
 from certmix.sensitivity.alternatives import Alternatives
 from certmix.sensitivity.margins import Margin, Stability, State
-from certmix.sensitivity.questions import representatives
-from certmix.sensitivity.witnesses import value_of
 
 ROUNDING = 1e-7  # relatively: what decides about a clustering is not nearer than this
 
@@ -22,18 +20,19 @@ class Enumerated:
     """All clusterings that satisfy the constraints, with their objectives."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        every = itertools.product(range(problem.n_components), repeat=problem.n_samples)
-        found = [(np.array(labels), self._value(np.array(labels))) for labels in every]
+        self.problem, self.given = problem, problem.samples.original.n_samples
+        every = itertools.product(range(problem.n_components), repeat=self.given)
+        found = [(np.array(labels), self.value_of(np.array(labels))) for labels in every]
         feasible = [(labels, value) for labels, value in found if math.isfinite(value)]
-        self.labels = np.array([labels for labels, _ in feasible]).reshape(-1, problem.n_samples)
+        self.labels = np.array([labels for labels, _ in feasible]).reshape(-1, self.given)
         self.value = np.array([value for _, value in feasible])
 
-    def _value(self, labels: np.ndarray) -> float:
-        if not is_feasible(self.problem, labels):
+    def value_of(self, labels: np.ndarray) -> float:
+        copies = self.problem.samples.expand(labels)
+        if not is_feasible(self.problem, copies):
             return math.inf
         try:
-            return float(self.problem.objective.best(labels).value)
+            return float(self.problem.objective.best(copies).value)
         except InfeasibleError:
             return math.inf
 
@@ -51,9 +50,12 @@ class Enumerated:
     def alone(self, i: int) -> np.ndarray:
         return np.asarray((self.labels == self.labels[:, [i]]).sum(axis=1) == 1)
 
-    def opposite(self, labels: np.ndarray, i: int, j: int) -> np.ndarray:
-        """Which clusterings do not have i and j as these labels have them; not i alone, where j is nobody."""
-        if j < 0:
+    def opposite(self, labels: np.ndarray, i: int, j: int | None) -> np.ndarray:
+        """Which clusterings do not have i and j as these labels have them; i not alone, or not noise, without j."""
+        last = self.problem.n_components - 1
+        if j is None and self.problem.noise is not None and labels[i] == last:
+            return np.asarray(self.labels[:, i] != last)
+        if j is None:
             return ~self.alone(i)
         together = self.together(i, j)
         return ~together if labels[i] == labels[j] else together
@@ -80,20 +82,24 @@ def assert_margins(
     every: Enumerated, told: Stability, pairs: list[tuple[int, int]], *, decided: bool = True
 ) -> None:
     """Intervals hold the truth, states and witnesses are right; nothing is left undecided, if that is asked."""
-    result = told.result
-    assert result.labels is not None
-    assert result.means is not None
-    nearest = representatives(every.problem, result.labels, result.means)
-    asked = [*((i, int(j)) for i, j in enumerate(nearest)), *pairs]
+    result, shown = told.result, every.problem.quantity.shown
+    labels, names = np.asarray(result.positions), list(every.problem.samples.original.names)
+    nearest = [None if s.representative is None else names.index(s.representative) for s in told.samples]
+    for i, j in enumerate(nearest):
+        assert j is not None or every.problem.noise is not None or (labels == labels[i]).sum() == 1
+        assert j is None or (j != i and labels[j] == labels[i]), "a representative is elsewhere"
+    asked, slack = [*enumerate(nearest), *pairs], shown(every.slack)
     for (i, j), margin in zip(asked, (*told.samples, *told.pairs), strict=True):
-        opposite = every.opposite(result.labels, i, j)
-        _assert_margin(margin, every.least(opposite) - result.objective, told.within, every.slack, decided)
+        opposite = every.opposite(labels, i, j)
+        truth = shown(every.least(opposite) - result.objective)
+        _assert_margin(margin, truth, told.within, slack, decided)
         if margin.witness is not None:
-            assert opposite[(every.labels == margin.witness).all(axis=1).argmax()], "a witness has the same"
-            extra = max(0.0, value_of(every.problem, margin.witness) - result.objective)
-            assert abs(extra - margin.upper) <= every.slack, f"a witness costs {extra}, not {margin.upper}"
+            witness = margin.witness % every.problem.n_components
+            assert opposite[(every.labels == witness).all(axis=1).argmax()], "a witness has the same"
+            extra = shown(max(0.0, every.value_of(witness) - result.objective))
+            assert abs(extra - margin.upper) <= slack, f"a witness costs {extra}, not {margin.upper}"
     for (i, j), pair in zip(pairs, told.pairs, strict=True):
-        assert pair.together == (result.labels[i] == result.labels[j])
+        assert pair.together == (labels[i] == labels[j])
 
 
 def _assert_margin(margin: Margin, truth: float, within: float, slack: float, decided: bool) -> None:
@@ -109,15 +115,17 @@ def _assert_margin(margin: Margin, truth: float, within: float, slack: float, de
 
 def assert_alternatives(every: Enumerated, found: Alternatives, limit: int, *, decided: bool = True) -> None:
     """All are within delta and differ; none is missing when they are complete; else they are the best, if asked."""
-    cutoff = found.result.objective + found.within
-    names = [canonical(every.problem, one.labels) for one in found.clusterings]
-    values = [one.objective for one in found.clusterings]
+    nats = every.problem.quantity.objective
+    cutoff = found.result.objective + nats(found.within)
+    labels = [one.labels % every.problem.n_components for one in found.clusterings]
+    names = [canonical(every.problem, own) for own in labels]
+    values = [nats(one.objective) for one in found.clusterings]
     assert len(set(names)) == len(names), "a clustering stands twice"
     assert values == sorted(values)
     surely, perhaps = every.distinct(cutoff - every.slack), every.distinct(cutoff + every.slack)
     assert set(names) <= set(perhaps), "a clustering is not within delta"
-    for one in found.clusterings:
-        assert abs(value_of(every.problem, one.labels) - one.objective) <= every.slack
+    for own, value in zip(labels, values, strict=True):
+        assert abs(every.value_of(own) - value) <= every.slack
     if found.complete:
         assert set(surely) <= set(names), "complete, but a clustering is missing"
     elif decided and len(names) <= limit:

@@ -81,7 +81,6 @@ def test_a_label_column_may_say_noise(certmix, far):
         (f"{ANY} --noise 0.1 --engine em", "does not handle noise"),
         (f"{ANY},0.2 --weights none --noise 0.1", "has no place in k-means"),
         ("kmeans data.csv -k 2 --columns a,b --noise-min 1", "say how many samples it may have"),
-        ("stability data.csv -k 2 --columns a,b --variance 0.1 --noise auto", "noise"),
         ("path data.csv --k 1:2 --columns a,b --variance 0.1 --noise auto", "noise"),
     ],
 )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from certmix import InputError, Problem, path, solve, stability, verify
+from certmix import InputError, Problem, path, solve, verify
 from certmix.certificate.statement import state
 from certmix.errors import UnsupportedError
 from certmix.problem import (
@@ -218,10 +218,8 @@ def test_engines_that_do_not_know_noise_say_so(engine: str) -> None:
         solve(Problem(DATA, 2, variance=1.0, noise=0.1), engine)
 
 
-def test_margins_and_paths_do_not_know_noise() -> None:
+def test_paths_do_not_know_noise() -> None:
     """Before any work."""
-    with pytest.raises(InputError, match="noise"):
-        stability(Problem(DATA, 2, variance=1.0, noise=0.1))
     with pytest.raises(InputError, match="noise"):
         path(DATA, range(1, 3), variance=1.0, noise=0.1)
 

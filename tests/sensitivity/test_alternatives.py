@@ -80,7 +80,10 @@ def test_pieces_cover_everything_but_the_clustering_once() -> None:
 
     problem = Problem(np.arange(5.0)[:, None], 3, variance=1.0, allow_empty=True)
     out = np.array([0, 0, 1, 2, 1])
-    pieces = [problem.replace(constraints=list(p.all)) for p in Piece().without(out, [3, 0, 1, 4, 2])]
+    pieces = [
+        problem.replace(constraints=list(p.all))
+        for p in Piece().without(out, [3, 0, 1, 4, 2], problem.samples.ref)
+    ]
     for labels in itertools.product(range(3), repeat=5):
         clustering = np.array(labels)
         inside = sum(certmix.problem.is_feasible(piece, clustering) for piece in pieces)

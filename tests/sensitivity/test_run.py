@@ -160,10 +160,60 @@ def test_bad_distances_are_refused(result: certmix.Result, within: object) -> No
         stability(result, within)  # type: ignore[arg-type]
 
 
-def test_k_means_has_no_nats() -> None:
-    """How sure is a question of probabilities."""
-    with pytest.raises(InputError, match="counted in nats"):
-        stability(Problem(TWO, 2, weights="none"), 2.0)
+def test_margins_of_k_means_are_sums_of_squares() -> None:
+    """By default within two nats at the variance that fits; whatever the units of the data are."""
+    problem = Problem(TWO, 2, weights="none")
+    found = stability(problem, threads=1)
+    assert found.result.sse is not None
+    assert found.within == pytest.approx(4.0 * found.result.sse / TWO.size)
+    moved = np.array(found["24"].witness)
+    squares = sum(((TWO[moved == k] - TWO[moved == k].mean(axis=0)) ** 2).sum() for k in range(2))
+    assert found["24"].upper == pytest.approx(squares - found.result.sse)
+    assert [s.name for s in found.samples if s.state is State.OPEN] == ["24"]
+    assert found.level == "verified"
+    assert "of SSE" in found.sentence()
+    metres = stability(Problem(1000.0 * TWO, 2, weights="none"), threads=1)
+    assert metres["24"].upper == pytest.approx(1e6 * found["24"].upper)
+
+
+def test_a_sample_that_stands_for_several_has_one_margin() -> None:
+    """That of its copies."""
+    weight = np.ones(len(TWO), dtype=int)
+    weight[[3, 24]] = 2
+    copies = np.concatenate([TWO, TWO[[3, 24]]])
+    links = [MustLink(3, 25), MustLink(24, 26)]
+    found = stability(Problem(TWO, 2, variance=1.0, sample_weight=weight), 2.0, pairs=[(0, 24)], threads=1)
+    plain = stability(Problem(copies, 2, variance=1.0, constraints=links), 2.0, threads=1)
+    assert len(found.samples) == len(TWO)
+    assert [s.state for s in found.samples] == [s.state for s in plain.samples[: len(TWO)]]
+    assert found["24"].upper == pytest.approx(plain["24"].upper)
+    assert found["24"].witness is not None
+    assert len(found["24"].witness) == len(TWO)
+    assert found.level == "verified"
+
+
+def test_noise_is_a_component_like_others() -> None:
+    """Who is noise in every clustering within delta is fixed; the only one is asked whether it is noise at all."""
+    far = np.concatenate([TWO, [[40.0, -30.0]]])
+    found = stability(Problem(far, 2, variance=1.0, noise=1e-6), 2.0, threads=1)
+    assert found["25"].component == "noise"
+    assert found["25"].representative is None
+    assert found["25"].state is State.FIXED
+    assert found["25"].witness is not None
+    assert found["25"].witness[25] != -1
+    two = stability(
+        Problem(np.concatenate([far, [[-50.0, 9.0]]]), 2, variance=1.0, noise=1e-6), 2.0, threads=1
+    )
+    assert two["25"].representative == "26"
+    assert two["25"].state is State.FIXED
+
+
+def test_links_that_bend_count_in_margins() -> None:
+    """A penalty that is paid, or not, makes the difference."""
+    link = [MustLink(0, 24, penalty=50.0)]
+    found = stability(Problem(TWO, 2, variance=1.0, constraints=link), 2.0, threads=1)
+    assert found["24"].state is State.FIXED
+    assert found.level == "computed"
 
 
 def test_options_of_a_single_run_are_refused(result: certmix.Result) -> None:

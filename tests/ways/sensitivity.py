@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from certmix.errors import InfeasibleError, InputError
 from certmix.io.certificates import Certificate
 from certmix.options import Options
 from certmix.problem import Problem
+from certmix.problem.noise import Noise
 from certmix.result import Result
 from certmix.sensitivity.alternatives import alternatives
 from certmix.sensitivity.dropping import constraint_costs
@@ -21,6 +23,7 @@ from certmix.status import Status, Termination
 from certmix.verify.check import check
 from claims import Claim, Truth, find_truth
 from nearly_optimal import Enumerated, assert_alternatives, assert_costs, assert_margins
+from soft_links import random_soft_links
 from ways.drawing import Draw, taken_by
 
 MOST_CLUSTERINGS = 3000  # that are enumerated
@@ -37,8 +40,9 @@ def has_constraints(problem: Problem, truth: Truth) -> bool:
 
 def margins(draw: Draw) -> Claim:
     """Of the best clustering or of any other, by any engine; certificates are checked, forged ones must not pass."""
+    draw = _another_model(draw)
     result, options, begin = _reported(draw), _options(draw), time.perf_counter()
-    problem, n = draw.problem, draw.problem.n_samples
+    problem, n = draw.problem, draw.problem.samples.original.n_samples
     pairs = [tuple(draw.rng.choice(n, 2, replace=False).tolist()) for _ in range(2 * (n > 1))]
     if draw.chance(0.6):
         options = replace(options, verify=False)
@@ -48,6 +52,7 @@ def margins(draw: Draw) -> Claim:
     if told.certificate is not None:
         verdict = check(told.certificate.document, told.certificate.arrays, problem.data)
         assert verdict.verified, f"its own certificate is rejected: {verdict.sentence}"
+    if told.certificate is not None and _plain(problem):
         _assert_no_forgery(draw, every, told.certificate)
     return _claim(draw, "margins", result, options, begin)
 
@@ -71,9 +76,10 @@ def _assert_no_forgery(draw: Draw, every: Enumerated, found: Certificate) -> Non
 
 def others(draw: Draw) -> Claim:
     """The clusterings within delta: none is missing when they are complete."""
+    draw = _another_model(draw)
     result, options, begin = _reported(draw), replace(_options(draw), verify=False), time.perf_counter()
     limit = int(draw.rng.choice([1, 3, 1000]))
-    within = float(draw.rng.choice([0.0, 0.5, 2.0]))
+    within = float(draw.rng.choice([0.0, 0.5, 2.0])) * _unit(draw)
     found = alternatives(result, within, problem=draw.problem, limit=limit, options=options)
     assert_alternatives(Enumerated(draw.problem), found, limit, decided=False)
     return _claim(draw, "alternatives", result, options, begin)
@@ -96,7 +102,7 @@ def _reported(draw: Draw) -> Result:
     """The best clustering as a result, or now and then another one."""
     # With a certificate, what is settled by boxes can be put on record.
     result = solve(draw.problem, "enumerate", verify=False, certificate=True if draw.chance(0.5) else None)
-    if draw.chance(0.7):
+    if draw.chance(0.7) or not _plain(draw.problem):
         return result
     labels = draw.poor()
     assert labels is not None
@@ -109,7 +115,48 @@ def _reported(draw: Draw) -> Result:
 def _within(draw: Draw) -> float:
     """Delta, in nats or relative to the optimum."""
     unit = 1.0 if draw.chance(0.7) else max(1.0, abs(draw.truth.optimum))
-    return float(draw.rng.choice([0.0, 0.3, 2.0, 10.0])) * unit
+    return float(draw.rng.choice([0.0, 0.3, 2.0, 10.0])) * unit * _unit(draw)
+
+
+def _unit(draw: Draw) -> float:
+    """A nat; of k-means, a hundredth of the sum of squares."""
+    squares = 0.01 * abs(draw.truth.optimum) if draw.problem.squares else 1.0
+    return draw.problem.quantity.shown(squares)
+
+
+def _another_model(draw: Draw) -> Draw:
+    """Now and then as k-means, with weights of the samples, with noise, or with links that may bend."""
+    if draw.chance(0.5):
+        return draw
+    p, rng, rules = draw.problem, draw.rng, {}
+    kind = str(rng.choice(["k-means", "weights", "noise", "soft"]))
+    if kind == "k-means" or draw.chance(0.2):
+        rules = {
+            "weights": "none",
+            "prior": None,
+            "weight_bounds": None,
+            "estimators": p.estimators - {"weights"},
+        }
+    if kind == "weights":
+        rules["sample_weight"] = rng.choice([1, 1, 2, 3], size=p.n_samples)
+    if kind == "noise" and "weights" not in rules and p.fixed_weights is None:
+        spread = float(np.log(np.maximum(np.ptp(p.data, axis=0), 1e-9)).sum())
+        rules["noise"] = Noise(-spread + float(rng.normal(scale=3.0)))
+    try:
+        problem = p.replace(**rules)
+        if kind == "soft" and p.n_samples > 2:
+            scale = problem.quantity.factor * float(
+                rng.choice([1.0, 0.1 * max(1.0, abs(draw.truth.optimum))])
+            )
+            links = random_soft_links(p.n_samples, rng, scale, p.samples.named)
+            problem = problem.replace(constraints=[*problem.given_constraints, *links])
+        every = Enumerated(problem)
+    except (InputError, InfeasibleError):
+        return draw
+    if not len(every.value) or problem.n_components**p.n_samples > MOST_CLUSTERINGS:
+        return draw
+    truth = replace(draw.truth, optimum=float(every.value.min()))
+    return replace(draw, problem=problem, truth=truth)
 
 
 def _options(draw: Draw) -> Options:
@@ -124,5 +171,19 @@ def _options(draw: Draw) -> Options:
 
 def _claim(draw: Draw, way: str, result: Result, options: Options, begin: float) -> Claim:
     """What was compared is not in it: the clustering that was reported."""
+    seconds = time.perf_counter() - begin
+    if not _plain(draw.problem):
+        nobody = None, Status.UNKNOWN, Termination.TIME, ()
+        return Claim(way, math.inf, -math.inf, *nobody, options, seconds)
     nothing = result.labels, Status.FEASIBLE, Termination.TIME, ()
-    return Claim(way, result.objective, -math.inf, *nothing, options, time.perf_counter() - begin)
+    return Claim(way, result.objective, -math.inf, *nothing, options, seconds)
+
+
+def _plain(problem: Problem) -> bool:
+    """Whether it is the model that was drawn at first."""
+    return not (
+        problem.squares
+        or problem.noise is not None
+        or problem.sample_weight is not None
+        or problem.rules.soft
+    )

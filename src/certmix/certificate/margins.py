@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from certmix.certificate.boxes import MOST_ENTRIES, drawn
 from certmix.certificate.draft import Unproved, incumbent, stated
@@ -135,7 +136,8 @@ def chained(
     arrays = {f"parts/{t}/{name}": a for t, part in enumerate(parts) for name, a in part.arrays.items()}
     certificate = Certificate(stated(problem, result, claim), {**incumbent(result), **arrays})
     known = {part.known for part in parts if part.known is not None}
-    verdict = check(certificate.document, certificate.arrays, problem.data, known)
+    with threadpool_limits(1):
+        verdict = check(certificate.document, certificate.arrays, problem.data, known)
     if not verdict.verified:
         raise Unproved(f"the checker does not accept it ({verdict.sentence.rstrip('.')})")
     return certificate, verdict

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 MOST_GROUPS = 200_000
 MOST_DIMENSIONS = 6
+EACH_CLUSTERING = 2e-5  # seconds that the checker takes for it
 MOST_DENSE = 600  # groups that a semidefinite search of the maker's own may have
 FEW_GROUPS = 200  # with conflicts and so few groups it is tried first
 FIRST_SHARE = 0.85  # of the time, for what is tried first
@@ -105,13 +106,21 @@ def make(
     domain = Domain.of(root)
     domain.propagate(root)
     one = ["dynamic"] * (dynamic.refusal(root, domain) is None) + ["enumerate"] * (count(domain) <= MOST)
-    if one:
+    if one and not _quick_boxes(record, root, result, count(domain)):
         return _recomputed(problem, result, one)
     if record is not None and not isinstance(record, RunRecord):
         from certmix.certificate.semidefinite import recorded
 
         return recorded(problem, result, record)
     return _anew(problem, result, record or RunRecord(), root, threads, end, should_stop)
+
+
+def _quick_boxes(record: Any, root: Root, result: Result, clusterings: float) -> bool:
+    """Whether the checker takes less time for a run's tree of boxes than for all clusterings one by one."""
+    from certmix.certificate.boxes import boxes_of
+
+    boxes = record.boxes if isinstance(record, RunRecord) else None
+    return boxes_of(boxes, root, _target(result)[0])[1] < EACH_CLUSTERING * clusterings
 
 
 def prove_part(

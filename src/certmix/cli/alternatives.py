@@ -34,7 +34,7 @@ def alternatives_command(request: Request, options: Options, output: Alternative
 
     The problem is solved first. The time limit is that of everything together.
 
-    Exit codes: 0 it is proved that there are no others within --within nats, and the clustering is certified within the
+    Exit codes: 0 it is proved that there are no others within --within, and the clustering is certified within the
     gap, 2 bad usage or input,
     3 stopped before that, or there are more than --limit, 4 infeasible, 5 results cannot be written,
     130 interrupted.

@@ -90,7 +90,8 @@ def _run(
 ) -> int:
     if options.engine in NAMES[1:]:
         options.refuse_unused(options.engine)
-    checked_within(output.within)
+    if output.within is not None:
+        checked_within(output.within)
     check_shown(output)
     if output.out is not None:
         check_directory(output.out, overwrite=output.overwrite)

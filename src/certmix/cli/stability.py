@@ -19,14 +19,15 @@ class WithinOutput(Output):
     """Which clusterings count beside the best one."""
 
     within: Annotated[
-        float,
+        float | None,
         Option(
-            "Delta: clusterings that cost so much more than the best one count as nearly as good.",
-            unit="nats",
+            "Delta: clusterings that cost so much more than the best one count as nearly as good. In nats, default 2; "
+            "of k-means in sums of squares, default 4 SSE / (n d).",
+            metavar="DELTA",
             least=0,
             panel="",
         ),
-    ] = 2.0
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +55,7 @@ class StabilityOutput(WithinOutput):
 def stability_command(request: Request, options: Options, output: StabilityOutput) -> int:
     """Prove how sure every assignment is: what it costs at least to have a sample elsewhere.
 
-    The problem is solved first. A sample is fixed when every clustering within --within nats of the one that was found
+    The problem is solved first. A sample is fixed when every clustering within --within of the one that was found
     has it together with the representative of its cluster, the member nearest to the mean; open when one is known that
     has not. The time limit is that of everything together.
 

@@ -16,6 +16,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from certmix.engines import Outcome, engine, why_not
 from certmix.errors import InfeasibleError
@@ -76,15 +77,17 @@ def together(
     if instance.n_groups > MOST_GROUPS:
         return np.arange(part.n_samples)
     bound = SemidefiniteBound(instance, labels, should_stop=lambda: stop.raised, recorder=recorder)
-    nodes, left = bound.root(), []
-    for i in range(len(nodes)):
-        region = Region(*(nodes[name][i] for name in ("mask", "a", "b", "apart"))).copy()
-        record = int(nodes["record"][i])
-        visited = bound.visit(region, None, -math.inf, cutoff, Threads(1), i, recorder.begin(record))
-        if not visited.open:
-            recorder.settled(record)
-        if visited.bound < cutoff:
-            left.append(visited.region.decided())
+    left = []
+    with threadpool_limits(1):  # many small matrices: threads would only get in each other's way
+        nodes = bound.root()
+        for i in range(len(nodes)):
+            region = Region(*(nodes[name][i] for name in ("mask", "a", "b", "apart"))).copy()
+            record = int(nodes["record"][i])
+            visited = bound.visit(region, None, -math.inf, cutoff, Threads(1), i, recorder.begin(record))
+            if not visited.open:
+                recorder.settled(record)
+            if visited.bound < cutoff:
+                left.append(visited.region.decided())
     return common(left, instance.n_groups)[instance.groups.of]
 
 

@@ -25,7 +25,7 @@ class Margins:
 
     Attributes
     ----------
-    within : nats within which clusterings were compared
+    within : how much more clusterings may cost that were compared, in nats or sums of squares
     states : ``fixed``, ``open`` or ``undecided`` for every sample
     lower, upper : ndarrays of shape (n,); infinite where there is no upper end
     goes_to : the component that each would go to, empty where it is not known

@@ -39,7 +39,7 @@ def plot_silhouettes(result: Source, axes: Any = None, *, data: Any = None) -> A
 def plot_margins(result: Source, axes: Any = None, *, stability: Any = None) -> Any:
     """Plot between which numbers the margin of every sample lies, component by component, largest first.
 
-    Margins are cut off at twice the nats within which clusterings were compared, which a dashed line marks.
+    Margins are cut off at twice what is within which clusterings were compared, which a dashed line marks.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def plot_margins(result: Source, axes: Any = None, *, stability: Any = None) -> 
     most = margins.most
     axes = _profiles(result, np.minimum(margins.lower, most), np.minimum(margins.known_upper, most), axes)
     axes.axvline(margins.within, color="0.3", linestyle="--", linewidth=0.8)
-    axes.set_xlabel("margin (nats)")
+    axes.set_xlabel(f"margin ({result.quantity.unit or result.quantity.name})")
     return axes
 
 

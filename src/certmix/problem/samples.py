@@ -56,6 +56,11 @@ class Samples:
         """The samples as they were given, where these are copies of them (:mod:`certmix.problem.copies`)."""
         return self
 
+    @cached_property
+    def first(self) -> np.ndarray:
+        """(n,), where each of the samples as they were given is."""
+        return np.arange(self.n_samples)
+
     def ref(self, i: int) -> Row:
         """How a constraint speaks of the sample at a position, whatever names there are."""
         return Row(i, self.n_samples)

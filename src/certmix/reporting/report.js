@@ -178,7 +178,7 @@
     tip.append(name);
     const lines = [`component ${data.components[s.label[i]]}`];
     lines.push(fixed.has(i) ? "fixed by the side constraints" : `posterior ${s.posterior[i]}`);
-    if (s.margin.length) lines.push(`margin ${s.margin[i]} nats (${s.state[i]})`);
+    if (s.margin.length) lines.push(`margin ${[s.margin[i], data.unit].join(" ").trim()} (${s.state[i]})`);
     if (s.other[i]) lines.push(`would go to ${s.other[i]}`);
     for (const text of lines) {
       const row = document.createElement("div");

@@ -113,6 +113,7 @@ def payload(shown: Shown) -> dict[str, Any]:
         "shapes": list(SHAPES),
         "components": list(result.component_names),
         "axes": list(where.names),
+        "unit": result.quantity.unit,
         "means": _rounded(where.means, where),
         "samples": {
             "at": _rounded(where.points[rows], where),

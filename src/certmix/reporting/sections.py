@@ -10,6 +10,7 @@ from certmix.reporting.markup import Markup, joined, own_words, tag
 from certmix.reporting.samples import LEAST_ROWS, MOST_ROWS, Shown
 from certmix.reporting.shapes import colour_class, glyph
 from certmix.reporting.tables import sortable, table
+from certmix.result import Result
 
 STATES = ("fixed", "open", "undecided")
 
@@ -170,6 +171,11 @@ def _cell(value: float, strength: float) -> Markup:
     )
 
 
+def _counted(result: Result) -> str:
+    """What margins are counted in."""
+    return "sums of squares" if result.quantity.squares else result.quantity.unit
+
+
 def certainty(shown: Shown) -> Markup | None:
     """Margins of the samples of every component, or silhouettes."""
     result, margins = shown.result, shown.margins
@@ -179,7 +185,8 @@ def certainty(shown: Shown) -> Markup | None:
         limits, title = (0.0, most), "Margins"
         counts = ", ".join(f"{sum(s == name for s in margins.states)} {name}" for name in STATES)
         words = (
-            "The margin of a sample is the least extra cost, in nats, of a clustering that parts it from its cluster. "
+            f"The margin of a sample is the least extra cost, in {_counted(result)}, of a clustering that parts it "
+            "from its cluster. "
             f"A sample is fixed when that is proved to be more than {margins.within:g}, and open when a clustering "
             f"within it is known: {counts}. Bars are cut off at {most:g}; the pale part is not settled."
         )
@@ -227,7 +234,7 @@ def uncertain(shown: Shown) -> Markup:
     count = int(np.count_nonzero(shown.uncertain))
     head = [("sample", "text"), ("component", "text"), ("would go to", "text"), ("posterior", "number")]
     if margins is not None:
-        head += [("margin (nats)", "number"), ("state", "text")]
+        head += [(f"margin ({_counted(result)})", "number"), ("state", "text")]
     if shown.silhouettes is not None:
         head.append(("silhouette", "number"))
     rows, positions = [], result.positions

@@ -22,10 +22,10 @@ from certmix.problem import Problem
 from certmix.result import Result
 from certmix.sensitivity.asking import asked
 from certmix.sensitivity.forced import under
-from certmix.sensitivity.margins import Stability
+from certmix.sensitivity.margins import Stability, about
 from certmix.sensitivity.partitions import Piece, canonical, namings
 from certmix.sensitivity.run import LEAST, Run
-from certmix.sensitivity.witnesses import aligned, value_of
+from certmix.sensitivity.witnesses import aligned, as_shown, value_of
 from certmix.status import Status, Termination
 
 SHARE = 0.5  # of the time, for what all clusterings within delta have in common
@@ -103,10 +103,7 @@ class Alternatives:
     def sentence(self) -> str:
         """What is known, in words."""
         count = len(self.clusterings)
-        found = (
-            f"{count} distinct clustering{'s' * (count != 1)} within {self.within:g} nats of objective "
-            f"{self.result.objective:.10g}"
-        )
+        found = f"{count} distinct clustering{'s' * (count != 1)} within {about(self)}"
         proved = f"{'These are' if count != 1 else 'This is'} all: it is proved that there are no others."
         return f"{found}. {proved if self.complete else 'There may be others.'}"
 
@@ -120,7 +117,7 @@ class Alternatives:
         """As plain values, ready for JSON."""
         return {
             "within": self.within,
-            "objective": finite(self.result.objective),
+            "objective": finite(self.result.quantity.shown(self.result.objective)),
             "complete": self.complete,
             "clusterings": [one.to_dict() for one in self.clusterings],
         }
@@ -131,7 +128,7 @@ class Alternatives:
 
 def alternatives(
     result: Result | Problem,
-    within: float = 2.0,
+    within: float | None = None,
     *,
     limit: int = 10,
     problem: Problem | None = None,
@@ -147,7 +144,7 @@ def alternatives(
     Parameters
     ----------
     result : Result, or a Problem, which is then solved first
-    within : delta, in nats
+    within : delta, as for :func:`certmix.stability`
     limit : how many clusterings are looked for beside the reported one
     problem : Problem, optional
         Of the result; needed where that was loaded from a file.
@@ -211,7 +208,9 @@ class _Search:
     def run(self) -> Alternatives:
         self.stability = self.margins.run()
         self.interrupted = self.stability.interrupted
-        self.linked = self.problem.replace(constraints=[*self.problem.constraints, *self.margins.links()])
+        self.linked = self.problem.replace(
+            constraints=[*self.problem.given_constraints, *self.margins.links()]
+        )
         self.order = self._order(self.linked)
         labels = self.margins.labels
         heapq.heappush(self.waiting, (self.result.objective, next(self.number), Piece(), labels))
@@ -247,7 +246,7 @@ class _Search:
             # What is left was not looked at: the clustering is out of the piece, the rest of it is not.
             self.unsettled.append((piece, FIRST))
             return
-        for rest in piece.without(labels, self.order):
+        for rest in piece.without(labels, self.order, self.problem.samples.ref):
             if self.interrupted:
                 self.unsettled.append((rest, FIRST))
             else:
@@ -269,8 +268,9 @@ class _Search:
         found = under(self.linked, piece.all, options, target, observers=self.observers)
         if interruption.heard() or found.termination is Termination.INTERRUPTED:
             self.interrupted = True
-        if found.labels is not None and found.objective <= self.margins.cutoff:
-            heapq.heappush(self.waiting, (found.objective, next(self.number), piece, found.labels))
+        if found.positions is not None and found.objective <= self.margins.cutoff:
+            labels = self.problem.samples.expand(found.positions)
+            heapq.heappush(self.waiting, (found.objective, next(self.number), piece, labels))
         elif found.status is not Status.INFEASIBLE and not found.lower_bound > self.margins.cutoff:
             self.unsettled.append((piece, seconds * LONGER))
             if found.termination not in (Termination.TIME, Termination.TARGET):
@@ -290,12 +290,14 @@ class _Search:
         p, reported = self.problem, self.margins.labels
         found = []
         for value, labels in sorted(self.found.values(), key=lambda one: one[0]):
-            own = aligned(p, labels, reported)
+            own, rows = aligned(p, labels, reported), p.samples.first
             moved = tuple(
                 (p.names[i], p.component_names[reported[i]], p.component_names[own[i]])
-                for i in np.flatnonzero(own != reported).tolist()
+                for i in rows[own[rows] != reported[rows]].tolist()
             )
-            found.append(Alternative(own, value, max(0.0, value - self.result.objective), moved))
+            given, extra = as_shown(p, own), max(0.0, value - self.result.objective)
+            assert given is not None
+            found.append(Alternative(given, p.quantity.shown(value), p.quantity.shown(extra), moved))
         complete = self.every_name and not (self.waiting or self.unsettled) and bool(self.found)
         return Alternatives(
             self.within,

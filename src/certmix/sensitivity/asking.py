@@ -19,48 +19,37 @@ from certmix.sensitivity.witnesses import value_of
 from certmix.solving import solve
 
 NOT_HERE = ("start", "resume", "target")
+NATS = 2.0
 
 Pairs = Iterable[tuple[Any, Any]]
 
 
 def asked(
     result: Result | Problem,
-    within: float,
+    within: float | None,
     problem: Problem | None,
     options: Options | None,
     given: dict[str, Any],
     observers: Sequence[Observer],
 ) -> tuple[Problem, Result, float, Options]:
     """What was asked for, checked before any work; a problem without a result is solved."""
-    options, within = checked_options(options, given), checked_within(within)
+    options, within = checked_options(options, given), None if within is None else checked_within(within)
     begin = time.perf_counter()
     if isinstance(result, Problem):
-        _refuse(result)
         problem, result = result, solve(result, options=options, observers=observers)
     problem = _problem_of(result, problem)
     if options.time_limit is not None:
         spent = time.perf_counter() - begin
         options = replace(options, time_limit=max(0.0, options.time_limit - spent))
-    return problem, result, within, options
+    return problem, result, usual(problem, result) if within is None else within, options
 
 
-def _refuse(problem: Problem) -> None:
-    """Margins are in nats, and about samples that stand for themselves."""
-    if problem.squares:
-        raise InputError(
-            "margins are counted in nats, which k-means does not have: give equal weights and a variance instead "
-            "(weights='uniform', variance=...)"
-        )
-    if problem.rules.soft:
-        raise InputError(
-            "there are no margins and alternatives with soft links yet: leave out their penalties, or the links"
-        )
-    if problem.noise is not None:
-        raise InputError("there are no margins of samples where some may be noise")
-    if problem.sample_weight is not None:
-        raise InputError(
-            "there are no margins of samples with weights: give every sample as often as it counts"
-        )
+def usual(problem: Problem, result: Result) -> float:
+    """What counts as little more, where nothing is said: 2 nats; of k-means, 2 nats at the variance that fits."""
+    if not problem.squares:
+        return NATS
+    inside = problem.n_samples if result.sizes is None else int(result.sizes[: problem.n_clusters].sum())
+    return 2.0 * NATS * (result.sse or 0.0) / max(1, inside * problem.n_features)
 
 
 def checked_options(options: Options | None, given: dict[str, Any]) -> Options:
@@ -81,7 +70,7 @@ def checked_within(within: Any) -> float:
         or not isinstance(within, (int, float, np.number))
         or not 0 <= within < math.inf
     ):
-        raise InputError(f"within must be a number of nats >= 0, not {within!r}")
+        raise InputError(f"within must be a number >= 0 (nats; of k-means, sums of squares), not {within!r}")
     return float(within)
 
 
@@ -104,12 +93,16 @@ def _problem_of(result: Result, problem: Problem | None) -> Problem:
     problem = result.problem if problem is None else problem
     if problem is None:
         raise InputError("the result was loaded from a file: give the problem, too (problem=...)")
-    _refuse(problem)
     if result.labels is None:
         raise InputError("there is no clustering whose margins could be found: " + result.sentence())
-    if len(result.labels) != problem.n_samples or result.n_components != problem.n_components:
+    samples = problem.samples.original
+    if len(result.labels) != samples.n_samples or result.n_components != problem.n_components:
         raise InputError("the problem given is not that of the result: it has other samples or components")
-    value, slack = value_of(problem, result.labels), 1e-9 * max(1.0, abs(result.objective))
+    assert result.positions is not None
+    value, slack = (
+        value_of(problem, problem.samples.expand(result.positions)),
+        1e-9 * max(1.0, abs(result.objective)),
+    )
     if not abs(value - result.objective) <= slack:
         raise InputError(
             "the problem given is not that of the result: its clustering has another objective there"

@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from certmix.engines import engine, why_not
 from certmix.ledger import Ledger, Observer, Progress
 from certmix.observers.base import Silent
 from certmix.options import ENGINE_OPTIONS, Options
+from certmix.presolve.groups import group_samples
 from certmix.problem import Constraint, Problem, is_feasible
 from certmix.result import Result
 from certmix.solving import solve
 from certmix.status import Termination
 
 GAP = 1e-7  # relative: a clustering just beyond delta is told from one within it
+FEW_GROUPS = 40  # with so few, boxes are the quickest to search and to check
 RESTARTS = 2  # of the local search: a good clustering is known, and the bound is what is wanted
 
 
@@ -74,7 +77,7 @@ def under(
     observers: Sequence[Observer] = (),
 ) -> Result:
     """A run under more constraints, until it is closed or its bound has reached the target."""
-    whole = problem.replace(constraints=[*problem.constraints, *constraints])
+    whole = problem.replace(constraints=[*problem.given_constraints, *constraints])
     usable = start is not None and is_feasible(whole, start)
     changes: dict[str, Any] = {
         "gap": min(options.gap, GAP),
@@ -86,4 +89,7 @@ def under(
         options.engine == "auto"
     ):  # which engine is taken may differ from run to run, and with it who has which options
         changes |= dict.fromkeys(ENGINE_OPTIONS)
+        boxes = engine("interval")
+        if group_samples(whole).n_groups <= FEW_GROUPS and why_not(boxes, whole) is None:
+            changes["engine"] = boxes.name  # in many dimensions, too: there is little to search
     return solve(whole, options=replace(options, **changes), observers=observers)

@@ -31,7 +31,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Margin:
-    """The least extra cost, in nats, of a clustering that has the opposite of what the reported one has.
+    """The least extra cost (nats; of k-means, sums of squares) of what has the opposite of the reported clustering.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class Stability:
     Attributes
     ----------
     within : float
-        Delta, in nats.
+        Delta, in the same units.
     result : Result
         The clustering; margins count from its objective.
     samples : tuple of SampleMargin, in the order of the samples
@@ -173,7 +173,7 @@ class Stability:
         rest = f"; {left} {_are(left)} undecided" if left else ""
         return (
             f"Of {len(self.samples)} samples, {fixed} {_are(fixed)} with their representative in every clustering "
-            f"within {self.within:g} nats of objective {self.result.objective:.10g}, {is_open} {_are(is_open)} not"
+            f"within {about(self)}, {is_open} {_are(is_open)} not"
             f"{rest}."
         )
 
@@ -187,7 +187,7 @@ class Stability:
         """As plain values, ready for JSON."""
         found: dict[str, Any] = {
             "within": self.within,
-            "objective": finite(self.result.objective),
+            "objective": finite(self.result.quantity.shown(self.result.objective)),
             "samples": [sample.to_dict(self.within) for sample in self.samples],
         }
         return {**found, "pairs": [pair.to_dict(self.within) for pair in self.pairs]} if self.pairs else found
@@ -201,6 +201,13 @@ class Stability:
 
     def __repr__(self) -> str:
         return f"Stability({self.sentence()})"
+
+
+def about(found: Any) -> str:
+    """Delta and the objective that it counts from, in words."""
+    quantity = found.result.quantity
+    objective = f"{quantity.name} {quantity.shown(found.result.objective):.10g}"
+    return f"{quantity.with_unit(f'{found.within:g}')} of {objective}"
 
 
 def _are(count: int) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,13 +40,12 @@ class Piece:
     def all(self) -> tuple[Constraint, ...]:
         return (*self.constraints, *self.excluded)
 
-    def without(self, labels: np.ndarray, order: Sequence[int]) -> Iterator[Piece]:
-        """The piece without one of its clusterings; ``order`` has a sample of every group."""
-        n = len(labels)
+    def without(self, labels: np.ndarray, order: Sequence[int], ref: Callable[[int], Row]) -> Iterator[Piece]:
+        """The piece without one of its clusterings; ``order`` has a sample of every group, ``ref`` calls it."""
         first: dict[int, Row] = {}  # who began every cluster
         prefix: list[Constraint] = []
         for place, i in enumerate(order):
-            sample, k = Row(i, n), int(labels[i])
+            sample, k = ref(i), int(labels[i])
             kept = self.excluded if place == self.depth else ()
             if place >= self.depth:
                 if k in first:

@@ -5,31 +5,51 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from certmix.certificate.boxes import SECONDS
 from certmix.certificate.draft import Unproved
 from certmix.certificate.margins import MarginPart, Pair, at_once, bounded, by_boxes, by_opposite, chained
 from certmix.interruption import raising
 from certmix.options import Options
-from certmix.problem import Problem
+from certmix.presolve.groups import group_samples
+from certmix.problem import Point, Problem
 from certmix.result import Result
 from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.semidefinite.record import NO_RECORD, Recorder
 from certmix.search.record import NoSplits, Splits
 from certmix.sensitivity.margins import Stability
-from certmix.sensitivity.questions import NOBODY, Question
+from certmix.sensitivity.questions import Question
 
+LEAST_BUDGET = 1.0  # seconds that proofs may take however short the search was
+ONE = 0.03  # seconds that the proof of a single run takes at least
 REPLAY = 0.6  # seconds that the checker may take for a tree of boxes; the other ways are quicker to check
 
 
 class Proof:
     """The parts of a proof, in the order in which they were made; why there is none, where one is lacking."""
 
-    def __init__(self, problem: Problem, result: Result, within: float, options: Options) -> None:
+    def __init__(
+        self, problem: Problem, result: Result, point: Point, within: float, options: Options
+    ) -> None:
         self.problem, self.result, self.within = problem, result, within
+        # As the problem has it: of copies of samples, noise among the components.
+        own: dict[str, Any] = {"labels": point.labels, "means": point.means, "weights": point.weights}
+        self.reported = replace(result, **own, noise=None, sample_weight=None)
         self.wanted = options.verify is not False or bool(options.certificate)
+        self.wanted &= not problem.rules.soft  # the checker has no words for margins where links may bend
+        asked = options.verify is True or bool(options.certificate)
+        self.budget = math.inf if asked else max(LEAST_BUDGET, options.verify_budget * result.seconds)
         self._parts: list[MarginPart] = []
         self._lacking = ""
+        self._dear = False
+
+    def spend(self, seconds: float) -> bool:
+        """Whether so much more may be spent on a proof; if not there will be none, unless one was asked for."""
+        self.budget -= seconds
+        if self.wanted and self.budget < 0.0:
+            self.wanted, self._dear = False, True
+        return self.wanted
 
     def recorder(self) -> Recorder:
         """Who writes down what is settled at once."""
@@ -51,17 +71,16 @@ class Proof:
             return
         try:
             pairs = [_pair(q) for q in questions]
-            self._parts.append(at_once(pairs, whole, self.result, recorder, target))
+            self._parts.append(at_once(pairs, whole, self.reported, recorder, target))
         except Unproved as reason:
             self._lacking = self._lacking or str(reason)
 
-    @property
-    def lower(self) -> float:
-        """The bound of the problem that exchange arguments may use: with a proof, one that is proved by a tree."""
+    def lower(self, whole: Problem) -> float:
+        """The bound that exchange arguments may use: with a proof, one of the problem itself, proved by a tree."""
         certificate = self.result.certificate
         if not self.wanted:
             return self.result.lower_bound
-        if certificate is None or certificate.infeasible:
+        if certificate is None or certificate.infeasible or whole is not self.problem:
             return -math.inf
         try:
             bounded(certificate, verified=False)
@@ -69,35 +88,43 @@ class Proof:
             return -math.inf
         return float(certificate.bound)
 
-    def most_nodes(self, most: int) -> int:
+    def most_nodes(self, most: int, groups: int) -> int:
         """Of a search by boxes: no more than the checker replays in little time, if there has to be a record."""
-        p = self.problem
-        each = SECONDS * p.n_samples * p.n_components * p.n_features
-        return min(most, int(REPLAY / each)) if self.wanted else most
+        asked = self.wanted and math.isinf(self.budget)
+        return min(most, int(REPLAY / self._replay(groups))) if asked else most
+
+    def _replay(self, groups: int) -> float:
+        """How long the checker takes for a node of a tree of boxes, about."""
+        return SECONDS * groups * self.problem.n_components * self.problem.n_features
 
     def by_boxes(
-        self, questions: Sequence[Question], bound: IntervalBound, target: float
+        self, questions: Sequence[Question], whole: Problem, bound: IntervalBound, least: float, target: float
     ) -> Sequence[Question]:
-        """These were settled by boxes before anything else: those that can be put on record, if there has to be one."""
-        if not (self.wanted and questions):
+        """These were settled by boxes, in the problem with all that was proved before.
+
+        Those that can be put on record, if there has to be one.
+        """
+        groups = group_samples(whole).n_groups
+        if not (questions and self.spend(self._replay(groups) * bound.splits.count)):
             return questions
         certificate, verdict = self.result.certificate, self.result.verdict
-        assert certificate is not None
         try:
-            least = bounded(certificate, verified=verdict is not None and verdict.verified)
-            part = by_boxes([_pair(q) for q in questions], self.problem, bound, self.lower, target)
+            part = by_boxes([_pair(q) for q in questions], whole, bound, least, target)
         except Unproved:
             return ()
         if not part.pairs:
             return ()
-        self._parts += [least, part]
+        if math.isfinite(least):
+            assert certificate is not None
+            self._parts.append(bounded(certificate, verified=verdict is not None and verdict.verified))
+        self._parts.append(part)
         kept = set(part.pairs)
         return [q for q in questions if _pair(q) in kept]
 
     def opposite(self, question: Question, found: Result) -> None:
         """The opposite of this was ruled out by a run."""
         if (
-            not self.wanted or question.second == NOBODY
+            not self.wanted or question.second < 0
         ):  # no later part uses what is known of samples that are alone
             return
         if found.certificate is None:
@@ -108,7 +135,12 @@ class Proof:
 
     def concluded(self, found: Stability, fixed: Sequence[Question], *, late: bool) -> Stability:
         """With the certificate of all that is fixed, checked; with a note why there is none."""
-        fixed = [question for question in fixed if question.second != NOBODY]
+        fixed = [question for question in fixed if question.second >= 0]
+        if self._dear:
+            note = (
+                "no certificate of what is fixed: it would take longer than its budget (verify, certificate)"
+            )
+            return replace(found, notes=(*found.notes, note))
         if not (self.wanted and fixed):
             return found
         try:
@@ -116,7 +148,7 @@ class Proof:
                 raise Unproved(self._lacking or "the time was over")
             with raising():
                 certificate, verdict = chained(
-                    self.problem, self.result, self.within, self._parts, [_pair(q) for q in fixed]
+                    self.problem, self.reported, self.within, self._parts, [_pair(q) for q in fixed]
                 )
         except (Unproved, KeyboardInterrupt) as reason:
             note = f"no certificate of what is fixed: {reason or 'interrupted'}"

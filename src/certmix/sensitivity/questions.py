@@ -12,10 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from certmix.presolve.groups import group_samples
-from certmix.problem import CannotLink, Constraint, Label, MinimumSize, MustLink, Problem, interchangeable
-from certmix.problem.constraints import Row
+from certmix.problem import (
+    CannotLink,
+    Constraint,
+    Label,
+    MinimumSize,
+    MustLink,
+    Packing,
+    Problem,
+    interchangeable,
+)
 
-NOBODY = -1
+NOBODY, NOISE = -1, -2
 
 
 @dataclass(frozen=True)
@@ -24,7 +32,8 @@ class Question:
 
     Attributes
     ----------
-    first, second : positions; ``second`` is ``NOBODY`` for a sample that is alone in its component
+    first, second : positions; ``second`` is ``NOBODY`` for a sample that is alone in its component, and ``NOISE`` for
+        the only one that is noise
     together : whether the two are together in the reported clustering
     """
 
@@ -34,31 +43,37 @@ class Question:
 
     def opposites(self, problem: Problem) -> list[list[Constraint]]:
         """Constraints that force the opposite: every clustering that has it satisfies one of these lists."""
-        n = problem.n_samples
-        i, j = Row(self.first, n), Row(max(self.second, 0), n)
-        if self.second != NOBODY:
+        i = problem.samples.ref(self.first)
+        if self.second >= 0:
+            j = problem.samples.ref(self.second)
             return [[CannotLink(i, j) if self.together else MustLink(i, j)]]
+        if self.second == NOISE:
+            return [[Packing([i], problem.n_clusters, 0)]]
         # With somebody in a component; interchangeable ones can be renamed, so one of each class will do.
         _, components = np.unique(interchangeable(problem), return_index=True)
-        return [[Label(i, int(k)), MinimumSize(2, int(k))] for k in components]
+        more = len(problem.samples.copies([self.first])) + 1
+        return [[Label(i, int(k)), MinimumSize(more, int(k))] for k in components]
 
-    def proved(self, n: int) -> list[Constraint]:
+    def proved(self, problem: Problem) -> list[Constraint]:
         """What holds in every clustering within delta once the opposite is ruled out there."""
-        if self.second == NOBODY:
+        if self.second < 0:
             return []
-        i, j = Row(self.first, n), Row(self.second, n)
+        i, j = (problem.samples.ref(sample) for sample in (self.first, self.second))
         return [MustLink(i, j) if self.together else CannotLink(i, j)]
 
 
 class Questions:
     """Several questions, each once."""
 
-    def __init__(self, asked: Sequence[Question]) -> None:
+    def __init__(self, asked: Sequence[Question], problem: Problem) -> None:
         self.all = tuple(dict.fromkeys(asked))
         self._place = {question: i for i, question in enumerate(self.all)}
         table = np.array([(q.first, q.second, q.together) for q in self.all], dtype=np.int64).reshape(-1, 3)
         self._first, self._second, together = table.T
         self._together = together.astype(bool)
+        self._alone, self._noise = (np.flatnonzero(self._second == who) for who in (NOBODY, NOISE))
+        copies = [len(problem.samples.copies([i])) for i in self._first[self._alone].tolist()]
+        self._copies, self._last = np.array(copies, dtype=np.int64), problem.n_components - 1
 
     def __len__(self) -> int:
         return len(self.all)
@@ -69,23 +84,29 @@ class Questions:
     def differing(self, labels: np.ndarray) -> np.ndarray:
         """For every question, whether a clustering has the opposite."""
         same = labels[self._first] == labels[self._second]
-        alone = self._second == NOBODY
-        same[alone] = np.bincount(labels)[labels[self._first[alone]]] == 1
+        same[self._alone] = np.bincount(labels)[labels[self._first[self._alone]]] == self._copies
+        same[self._noise] = labels[self._first[self._noise]] == self._last
         return np.asarray(same != self._together)
 
 
 def representatives(problem: Problem, labels: np.ndarray, means: np.ndarray) -> np.ndarray:
     """For every sample whom it is compared with: the member of its component nearest to the mean.
 
-    The nearest one itself is compared with the next nearest; ``NOBODY`` where there is none.
+    The nearest one itself is compared with the next nearest; ``NOBODY`` where there is none. Noise has no mean: its
+    representative is the member that is farthest from all clusters. Samples with weights count once.
     """
     away = problem.objective.distances_to_own(labels, means)
-    found = np.full(len(labels), NOBODY)
+    if problem.noise is not None:
+        noise = labels == problem.n_clusters
+        ones = np.ones(problem.n_components)
+        away[noise] = -problem.objective.component_costs(means, ones)[noise, : problem.n_clusters].min(axis=1)
+    found, copies = np.full(len(labels), NOBODY), problem.samples.copies
     for k in np.unique(labels):
-        members = np.flatnonzero(labels == k)
+        members = problem.samples.first[labels[problem.samples.first] == k]
         nearest = members[np.argsort(away[members], kind="stable")]
-        found[members] = nearest[0]
-        found[nearest[0]] = nearest[1] if len(nearest) > 1 else NOBODY
+        found[labels == k] = nearest[0]
+        nobody = NOISE if k == problem.n_clusters else NOBODY
+        found[copies([int(nearest[0])])] = nearest[1] if len(nearest) > 1 else nobody
     return found
 
 
@@ -96,14 +117,22 @@ class Asker:
         self._labels = labels
         of = group_samples(problem).of
         self._first = np.unique(of, return_index=True)[1][of]  # the first sample of everyone's group
+        samples, component, _ = problem.rules.label_array.T
+        known = np.full(len(labels), NOBODY)
+        known[self._first[samples]] = component
+        self._known = known[self._first]  # the component that a label says
 
-    def linked(self, i: int, j: int) -> bool:
-        """Whether must-links have the two together."""
-        return bool(self._first[i] == self._first[j])
+    def given(self, question: Question) -> bool:
+        """Whether links or known labels have the two as they are: nothing has them otherwise."""
+        i, j = question.first, question.second
+        if j < 0:
+            return False
+        labelled = self._known[i] != NOBODY and self._known[j] != NOBODY
+        return bool(self._first[i] == self._first[j] or labelled)
 
     def about(self, i: int, j: int) -> Question:
-        if j == NOBODY:
-            return Question(i, NOBODY, True)
+        if j < 0:
+            return Question(i, j, True)
         a, b = sorted((int(self._first[i]), int(self._first[j])))
         if a == b:  # linked: nothing separates them
             a, b = sorted((i, j))

@@ -13,6 +13,7 @@ import numpy as np
 from certmix import interruption
 from certmix.ledger import Observer
 from certmix.options import Options
+from certmix.presolve.groups import group_samples
 from certmix.problem import Constraint, Problem
 from certmix.result import Result
 from certmix.sensitivity.asking import Pairs, asked, positions
@@ -20,9 +21,9 @@ from certmix.sensitivity.at_once import together_below
 from certmix.sensitivity.boxes import together_in_boxes
 from certmix.sensitivity.forced import Forced, forced
 from certmix.sensitivity.margins import PairMargin, SampleMargin, Stability, State
-from certmix.sensitivity.proof import Proof
-from certmix.sensitivity.questions import NOBODY, Asker, Question, Questions, representatives
-from certmix.sensitivity.witnesses import aligned, single_moves, value_of
+from certmix.sensitivity.proof import ONE, Proof
+from certmix.sensitivity.questions import Asker, Question, Questions, representatives
+from certmix.sensitivity.witnesses import aligned, as_shown, single_moves, value_of
 from certmix.status import Status, Termination
 from certmix.stopping import Stop
 
@@ -38,12 +39,13 @@ AGAIN = 0.25  # share of the groups that may be left for another look
 AT_ONCE = ("auto", "race", "sdp", "dual")  # engines with which that is done
 BY_BOXES = ("auto", "race", "dual", "interval", "enumerate")  # likewise, by boxes
 NOT_BOXED = ("sdp", "parts")  # who found the clustering where boxes are of no use
-NODES, MORE = 2000, 40  # that a search by boxes explores: so many, or so many times those of the reported run
+BOXED = 40  # groups with which they are, even without exchange arguments
+NODES, MORE = 2000, 15  # that a search by boxes explores: so many, or so many times those of the reported run
 
 
 def stability(
     result: Result | Problem,
-    within: float = 2.0,
+    within: float | None = None,
     *,
     problem: Problem | None = None,
     pairs: Pairs = (),
@@ -55,15 +57,16 @@ def stability(
 ) -> Stability:
     """How sure every assignment is: what it costs at least to have a sample elsewhere.
 
-    The margin of a sample is the least extra cost, in nats, of a clustering that satisfies all constraints and
-    separates the sample from the representative of its component, the member nearest to the mean (the representative
-    itself: from the next nearest). It is at least 0, and counts from the objective of the result, whatever is proved of
-    that.
+    The margin of a sample is the least extra cost (in nats; of k-means, in sums of squares) of a clustering that
+    satisfies all constraints and separates the sample from the representative of its component, the member nearest to
+    the mean (the representative itself: from the next nearest). It is at least 0, and counts from the objective of the
+    result, whatever is proved of that.
 
     Parameters
     ----------
     result : Result, or a Problem, which is then solved first
-    within : delta, in nats
+    within : delta, as people see the objective: nats, or sums of squares
+        Default: 2 nats; of k-means, 2 nats at the variance that fits, 4 SSE / (n d).
         A sample is ``fixed`` when its margin is proved to be larger, ``open`` when it is known to be no larger.
     problem : Problem, optional
         Of the result; needed where that was loaded from a file.
@@ -110,26 +113,23 @@ class Run:
         tell: Callable[[Stability], None] = lambda _: None,
         observers: Sequence[Observer] = (),
     ) -> None:
-        assert result.labels is not None
-        assert result.means is not None
+        assert result.positions is not None
         self.problem, self.result, self.within, self.pairs = problem, result, within, tuple(pairs)
         self.options, self.tell, self.observers = options, tell, observers
-        self.labels, self.upper = result.labels, result.objective
-        self.cutoff = self.upper + within
+        self.labels, self.upper = problem.samples.expand(result.positions), result.objective
+        self.point = problem.objective.best(self.labels)
+        self.cutoff = self.upper + problem.quantity.objective(within)
         unit = max(1.0, abs(self.cutoff))
         self.cutoff += ROUNDING * unit
         self.target = self.cutoff + BEYOND * unit
-        self.representative = representatives(problem, self.labels, result.means)
+        self.representative = representatives(problem, self.labels, self.point.means)
         asker = Asker(problem, self.labels)
-        self.of_sample = [asker.about(i, int(j)) for i, j in enumerate(self.representative)]
+        self.rows = problem.samples.first.tolist()
+        self.of_sample = [asker.about(i, int(self.representative[i])) for i in self.rows]
         self.of_pair = [asker.about(i, j) for i, j in self.pairs]
-        self.questions = Questions([*self.of_sample, *self.of_pair])
-        self.linked = {
-            i
-            for i, q in enumerate(self.questions.all)
-            if q.second != NOBODY and asker.linked(q.first, q.second)
-        }
-        self.proof = Proof(problem, result, within, options)
+        self.questions = Questions([*self.of_sample, *self.of_pair], problem)
+        self.given = {i for i, q in enumerate(self.questions.all) if asker.given(q)}
+        self.proof = Proof(problem, result, self.point, problem.quantity.objective(within), options)
         count = len(self.questions)
         self.bound = np.full(count, -math.inf)  # of the problem with the opposite
         self.value = np.full(count, math.inf)  # of the best clustering known that has the opposite
@@ -152,13 +152,16 @@ class Run:
 
     def run(self) -> Stability:
         try:
-            self._linked()
+            self.bound[list(self.given)] = math.inf
             self._first_witnesses()
             self.tell(self.state())
             self._by_boxes()
             self.tell(self.state())
-            self._at_once()
+            if self._at_once():
+                self.tell(self.state())
+                self._by_boxes()
             self.tell(self.state())
+            self.proof.spend(ONE * len(self._waiting()))
             while not self.interrupted and self.left > LEAST and (waiting := self._waiting()):
                 self._turn(waiting[0], alone=len(waiting) == 1)
                 self.tell(self.state())
@@ -169,10 +172,7 @@ class Run:
     def _fixed(self) -> list[Question]:
         """What is fixed, in the words of the user's own samples."""
         asked = [
-            *(
-                (i, int(j), q)
-                for i, (j, q) in enumerate(zip(self.representative, self.of_sample, strict=True))
-            ),
+            *((i, int(self.representative[i]), q) for i, q in zip(self.rows, self.of_sample, strict=True)),
             *((i, j, q) for (i, j), q in zip(self.pairs, self.of_pair, strict=True)),
         ]
         return [
@@ -193,30 +193,22 @@ class Run:
             return State.OPEN
         return State.FIXED if self.bound[i] > self.cutoff else State.UNDECIDED
 
-    def _linked(self) -> None:
-        """Nothing separates samples that are linked."""
-        for i in self.linked:
-            self.bound[i] = math.inf
-
     def _first_witnesses(self) -> None:
-        result = self.result
-        assert result.means is not None
-        assert result.weights is not None
-
         def late() -> bool:
             return self.left <= LEAST or interruption.heard()
 
         with interruption.raising():
-            single_moves(
-                self.problem, self.labels, result.means, result.weights, result.variance, self.learn, late
-            )
+            single_moves(self.problem, self.point, self.learn, late)
 
     def _by_boxes(self) -> None:
-        """What one search over all clusterings below the target settles, before anything is known."""
-        asked = [i for i in self._waiting() if self.questions.all[i].second != NOBODY]
+        """What one search over all clusterings below the target settles, with all that is known already."""
+        asked = [i for i in self._waiting() if self.questions.all[i].second >= 0]
         asked = [i for i in asked if self.questions.all[i].together]
-        wanted = self.options.engine in BY_BOXES and self.result.engine not in NOT_BOXED
-        if len(asked) < FEW or not wanted or not math.isfinite(self.proof.lower) or self.left <= LEAST:
+        whole, beyond = self._whole(), self.beyond_links()
+        lower, groups = self.proof.lower(whole), group_samples(whole).n_groups
+        first = whole is self.problem and self.result.engine not in NOT_BOXED and math.isfinite(lower)
+        wanted = self.options.engine in BY_BOXES and (first or groups <= BOXED)
+        if len(asked) < FEW or not wanted or self.left <= LEAST or self.interrupted:
             return
         questions, stop = [self.questions.all[i] for i in asked], Stop(self.left * SHARE)
 
@@ -228,12 +220,12 @@ class Run:
 
         with interruption.raising():
             found = together_in_boxes(
-                self.problem,
+                whole,
                 np.array([(q.first, q.second) for q in questions]),
                 self.target,
-                self.proof.lower,
+                lower,
                 told,
-                self.proof.most_nodes(max(NODES, MORE * self.result.nodes)),
+                self.proof.most_nodes(max(NODES, MORE * self.result.nodes), groups),
                 stop,
                 self.proof.splits(),
             )
@@ -241,24 +233,25 @@ class Run:
             if found.bound is None:
                 return
             settled = [q for q, together in zip(questions, found.together, strict=True) if together]
-            for question in self.proof.by_boxes(settled, found.bound, 0.5 * (self.cutoff + self.target)):
+            middle = 0.5 * (self.cutoff + self.target)
+            for question in self.proof.by_boxes(settled, whole, found.bound, lower, middle):
                 i = self.questions.place(question)
-                self.bound[i] = max(self.bound[i], self.target)
+                self.bound[i] = max(self.bound[i], beyond)
 
-    def _at_once(self) -> None:
-        """What one look at all clusterings below the target settles; another one, if much has become one group."""
+    def _at_once(self) -> bool:
+        """Whether one look at all clusterings below the target settles something; another one, if much is one group."""
+        known = len(self._waiting())
         groups, few = self.problem.n_samples, FEW_LEFT if self.links() else FEW
         for _ in range(LOOKS):
-            asked = [i for i in self._waiting() if self.questions.all[i].second != NOBODY]
+            asked = [i for i in self._waiting() if self.questions.all[i].second >= 0]
             if (
                 len(asked) < few
                 or self.options.engine not in AT_ONCE
                 or self.left <= LEAST
                 or self.interrupted
             ):
-                return
-            whole = self.problem.replace(constraints=[*self.problem.constraints, *self.links()])
-            beyond = self.beyond_links()
+                break
+            whole, beyond = self._whole(), self.beyond_links()
             recorder, stop = self.proof.recorder(), Stop(self.left * SHARE)
             with interruption.raising():
                 number = together_below(whole, self.labels, self.target, stop, recorder)
@@ -272,7 +265,8 @@ class Run:
             self.proof.settle(settled, whole, recorder, 0.5 * (self.cutoff + self.target))
             before, groups = groups, len(np.unique(number))
             if groups > AGAIN * before:
-                return
+                break
+        return len(self._waiting()) < known
 
     # -- one by one --------------------------------------------------------------------------------------------
     def _waiting(self) -> list[int]:
@@ -287,12 +281,21 @@ class Run:
         return [
             (i, q)
             for i, q in enumerate(self.questions.all)
-            if q.second != NOBODY and self.state_of(i) is State.FIXED and i not in self.linked
+            if q.second >= 0 and self.state_of(i) is State.FIXED and i not in self.given
         ]
 
     def links(self) -> list[Constraint]:
         """The same as constraints."""
-        return [c for _, q in self.known() for c in q.proved(self.problem.n_samples)]
+        return [c for _, q in self.known() for c in q.proved(self.problem)]
+
+    def _whole(self) -> Problem:
+        """The problem with these constraints."""
+        links = self.links()
+        return (
+            self.problem.replace(constraints=[*self.problem.given_constraints, *links])
+            if links
+            else self.problem
+        )
 
     def beyond_links(self) -> float:
         """What clusterings without some of the links cost at least; that may be less than the target."""
@@ -302,8 +305,11 @@ class Run:
         limit = self.left if alone else min(self.limit[i], self.left)
         self.over[i] = limit >= self.left
         self.limit[i] *= LONGER
-        question = self.questions.all[i]
+        question, whole = self.questions.all[i], self._whole()
         links, beyond = self.links(), self.beyond_links()
+        if Asker(whole, self.labels).given(question):  # it follows from what is known
+            self.bound[i] = max(self.bound[i], beyond)
+            return
         bounds, found = [], self.result
         for constraints in question.opposites(self.problem):
             found = forced(
@@ -327,28 +333,31 @@ class Run:
     def _heard(self, found: Result) -> None:
         if interruption.heard() or found.termination is Termination.INTERRUPTED:
             self.interrupted = True
-        if found.labels is not None:
-            self.learn(aligned(self.problem, found.labels, self.labels), found.objective)
+        if found.positions is not None:
+            labels = self.problem.samples.expand(found.positions)
+            self.learn(aligned(self.problem, labels, self.labels), found.objective)
 
     # -- what is shown -----------------------------------------------------------------------------------------
     def state(self) -> Stability:
         """Everything that is known now."""
         p = self.problem
         samples = []
-        for i, question in enumerate(self.of_sample):
+        for i, question in zip(self.rows, self.of_sample, strict=True):
             margin, j = self._margin(question), int(self.representative[i])
             witness = margin["witness"]
             names = {
                 "name": p.names[i],
                 "component": p.component_names[self.labels[i]],
-                "representative": None if j == NOBODY else p.names[j],
+                "representative": None if j < 0 else p.names[j],
                 "goes_to": None if witness is None else p.component_names[witness[i]],
             }
-            samples.append(SampleMargin(**margin, **names))
-        pairs = [
-            PairMargin(**self._margin(q), first=p.names[i], second=p.names[j], together=q.together)
-            for (i, j), q in zip(self.pairs, self.of_pair, strict=True)
-        ]
+            samples.append(SampleMargin(**{**margin, "witness": as_shown(p, witness)}, **names))
+        pairs = []
+        for (i, j), question in zip(self.pairs, self.of_pair, strict=True):
+            margin = self._margin(question)
+            margin["witness"] = as_shown(p, margin["witness"])
+            names = {"first": p.names[i], "second": p.names[j]}
+            pairs.append(PairMargin(**margin, **names, together=question.together))
         return Stability(
             self.within,
             self.result,
@@ -361,7 +370,8 @@ class Run:
 
     def _margin(self, question: Question) -> dict[str, Any]:
         i = self.questions.place(question)
-        lower, upper = (max(0.0, float(x) - self.upper) for x in (self.bound[i], self.value[i]))
+        shown = self.problem.quantity.shown
+        lower, upper = (shown(max(0.0, float(x) - self.upper)) for x in (self.bound[i], self.value[i]))
         return {
             "state": self.state_of(i),
             "lower": min(lower, upper),
@@ -372,13 +382,15 @@ class Run:
     def _notes(self) -> tuple[str, ...]:
         notes = []
         if self.result.status is not Status.OPTIMAL:
-            gap = self.result.gap_absolute
-            far = f"{gap:.3g} nats" if math.isfinite(gap) else "an unknown distance"
+            quantity, gap = self.problem.quantity, self.result.gap_absolute
+            near = quantity.with_unit(f"{quantity.shown(gap):.3g}")
+            far = near if math.isfinite(gap) else "an unknown distance"
             notes.append(
                 f"the clustering is not proved optimal, only within {far}; margins count from its objective"
             )
         if self.better < self.upper - 1e-9 * max(1.0, abs(self.upper)):
             notes.append(
-                f"a better clustering was found on the way, of objective {self.better:.10g}: solve again from it"
+                f"a better clustering was found on the way, of {self.problem.quantity.name} "
+                f"{self.problem.quantity.shown(self.better):.10g}: solve again from it"
             )
         return tuple(notes)

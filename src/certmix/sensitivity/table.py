@@ -22,7 +22,7 @@ def table(found: Stability) -> str:
     """The samples that are not fixed, the pairs, and the sentence."""
     shown = [sample for sample in found.samples if sample.state in RANK]
     shown.sort(key=lambda sample: (RANK[sample.state], sample.upper))
-    parts = [f"Margins within {found.within:g} nats".center(WIDTH).rstrip(), "=" * WIDTH]
+    parts = [f"Margins within {_delta(found)}".center(WIDTH).rstrip(), "=" * WIDTH]
     if shown:
         header = ["sample", "component", "with", "goes to", "margin", "state"]
         cells = [
@@ -43,6 +43,10 @@ def table(found: Stability) -> str:
     return "\n".join(parts)
 
 
+def _delta(found: Stability | Alternatives) -> str:
+    return found.result.quantity.with_unit(f"{found.within:g}")
+
+
 def interval(margin: Margin) -> str:
     """Between which the margin lies."""
     upper = f"{margin.upper:.4g}" if math.isfinite(margin.upper) else "?"
@@ -58,9 +62,9 @@ def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def listing(found: Alternatives) -> str:
     """A line for every clustering, and the sentence."""
-    parts = [f"Clusterings within {found.within:g} nats".center(WIDTH).rstrip(), "=" * WIDTH]
+    parts = [f"Clusterings within {_delta(found)}".center(WIDTH).rstrip(), "=" * WIDTH]
     cells = [[f"{one.objective:.10g}", f"{one.extra:.4g}", one.words] for one in found.clusterings]
-    parts += [*_columns([["objective", "extra", "what differs"], *cells]), "=" * WIDTH]
+    parts += [*_columns([[found.result.quantity.name, "extra", "what differs"], *cells]), "=" * WIDTH]
     return "\n".join([*parts, textwrap.fill(found.sentence(), WIDTH)])
 
 

@@ -10,7 +10,8 @@ from scipy.optimize import linear_sum_assignment
 
 from certmix.errors import InfeasibleError
 from certmix.presolve.groups import group_samples
-from certmix.problem import Problem, interchangeable, is_feasible
+from certmix.problem import Point, Problem, interchangeable, is_feasible
+from certmix.problem.noise import LABEL
 
 FAR = 1e300
 
@@ -25,12 +26,17 @@ def value_of(problem: Problem, labels: np.ndarray) -> float:
         return math.inf
 
 
+def as_shown(problem: Problem, labels: np.ndarray | None) -> np.ndarray | None:
+    """Labels as people see them: of the samples as they were given, -1 for noise."""
+    if labels is None:
+        return None
+    found = labels[problem.samples.first]
+    return np.where(found == problem.n_clusters, LABEL, found) if problem.noise is not None else found
+
+
 def single_moves(
     problem: Problem,
-    labels: np.ndarray,
-    means: np.ndarray,
-    weights: np.ndarray,
-    variance: float | np.ndarray | None,
+    point: Point,
     told: Callable[[np.ndarray, float], None],
     late: Callable[[], bool],
 ) -> None:
@@ -38,6 +44,7 @@ def single_moves(
 
     Means and weights are found anew for each of them.
     """
+    labels, means, weights, variance = point.labels, point.means, point.weights, point.variance
     groups = group_samples(problem)
     known = problem if variance is None else problem.at_scale(1.0 / variance)
     cost = np.zeros((groups.n_groups, problem.n_components))

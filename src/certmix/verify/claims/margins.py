@@ -122,15 +122,20 @@ class Chain:
         return digest({**self.statement(), "settled": pairs.tolist(), "least": repr(least)})
 
     def follows(self, pairs: Array) -> bool:
-        """Whether links and what was proved have these pairs together, or apart."""
+        """Whether links, known labels and what was proved have these pairs together, or apart."""
         s = read(self.statement())
         group = groups_of(s)
         apart = {frozenset(pair) for pair in group[s.apart].tolist()}
+        label = {int(group[i]): k for i, k in s.labels.tolist()}
+
+        def known(i: int, j: int, together: int) -> bool:
+            labelled = i in label and j in label
+            if together:
+                return i == j or (labelled and label[i] == label[j])
+            return frozenset((i, j)) in apart or (labelled and label[i] != label[j])
+
         a, b = group[pairs[:, 0]], group[pairs[:, 1]]
-        return all(
-            i == j if together else frozenset((i, j)) in apart
-            for i, j, together in zip(a.tolist(), b.tolist(), pairs[:, 2].tolist(), strict=True)
-        )
+        return all(map(known, a.tolist(), b.tolist(), pairs[:, 2].tolist()))
 
 
 def settled(pairs: Array, root: Root, domain: Domain) -> bool:
