@@ -6,6 +6,7 @@ from mutant import Mutant
 
 EXHAUSTIVE = ("tests/verify/test_enumeration.py",)
 LAGRANGIAN = ("tests/verify/test_lagrangian.py",)
+SIDES = ("tests/verify/test_sides.py",)
 PRICES = ("tests/verify/test_lagrangian_pricing.py",)
 SEMIDEFINITE = ("tests/verify/test_semidefinite.py",)
 ROOT = ("tests/verify/test_root.py",)
@@ -216,7 +217,7 @@ CHECKER = (
     planted("counts one too early", "A count is full one group too early.", "domain.py",
             "(least + weight > high)", "(least + weight >= high)", CONCLUSIONS, True),
     planted("a missing side", "One side of a decision may be missing.", "tree.py",
-            "if decide(domain, root, other, args[one].tolist()).propagate(root):", "if False:", TREE, True),
+            "if decide(domain, root, other, args[one, :2].tolist()).propagate(root):", "if False:", TREE, True),
     planted("only the first", "That one of several exchangeable components has a group is taken to mean the one named.",
             "tree.py", "child.allowed[first, alike] = False", "child.allowed[first, k] = False", TREE, True),
     planted("all or one", "The other side of a size decision is about all components.", "tree.py",
@@ -224,6 +225,14 @@ CHECKER = (
             "child.low[:] = np.maximum(child.low, second + 1)", TREE),
     planted("a lost size", "The other side of a size decision begins one later.", "tree.py",
             "np.maximum(child.low[alike], second + 1)", "np.maximum(child.low[alike], second + 2)", TREE),
+    planted("one more on a side", "Where fewer are on the left of a plane, one more may be.", "lagrangian.py",
+            "side.least - (not side.left)", "side.least", SIDES),
+    planted("prices of either sign", "The price of a side may have any sign.", "lagrangian.py",
+            "(price > 0) != side.left for", "False for", SIDES),
+    planted("cells of the wrong side", "Cells on the right of a plane have its price.", "lagrangian.py",
+            "hi[side.axis] <= side.at for side", "hi[side.axis] > side.at for side", SIDES),
+    planted("two planes", "The sides of a decision may be those of two planes.", "tree.py",
+            "kind, np.column_stack([args, at])", "kind, args", SIDES),
     planted("enumeration without counts", "Clusterings that break a count are left in, or good ones out.",
             "statement.py", "(found < low) | (found > high)", "(found > high - 1)", EXHAUSTIVE),
     planted("enumeration of too few", "The last clustering of every batch is left out.", "enumeration.py",

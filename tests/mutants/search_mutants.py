@@ -183,9 +183,9 @@ SEARCH = (
     Mutant(
         "master's bound for the priced one",
         "What local search finds counts as the price, without a proof.",
-        "search/bounds/lagrangian.py",
-        "bound = total + float(np.dot(bounds, counts)) - rounding",
-        "bound = total + float(np.dot(expected, counts)) - rounding",
+        "search/bounds/ascent.py",
+        "bound = total + float(self.counts @ self._least(bounds - off)) - rounding",
+        "bound = total + float(self.counts @ self._least(local - off)) - rounding",
         DUAL,
     ),
     Mutant(

@@ -18,9 +18,10 @@ from certmix.search.bounds.line import applies
 from claims import Claim, Truth
 from ways import sensitivity
 from ways.drawing import Draw, Way, always, taken_by
-from ways.engines import auto, certificate, elsewhere, engine_way, model_way, raced, resumed, stopped
+from ways.engines import auto, certificate, counted, elsewhere, engine_way, model_way, raced, resumed, stopped
 from ways.loops import (
     before_any_work,
+    counting_way,
     dual_loop_way,
     forgetful_semidefinite_bound,
     interval_bound,
@@ -71,6 +72,8 @@ WAYS = (
     Way("first bound", 1.0, before_any_work, always),
     Way("stopped", 0.2, stopped, always),
     Way("certificate", 0.5, certificate, always),
+    counting_way("counting loop", 0.1),
+    Way("counted", 0.1, counted, taken_by("dual")),
     Way("resumed", 0.1, resumed, always),
     Way("resumed loop", 0.2, resumed_loop, always),
     engine_way("parts", 0.2),

@@ -9,13 +9,13 @@ from unittest import mock
 
 import numpy as np
 
-from certmix.certificate import prove
+from certmix.certificate import lagrangian, prove
 from certmix.io.certificates import Certificate
 from certmix.options import ENGINE_OPTIONS, LOGARITHMS, Options
 from certmix.problem import Problem
 from certmix.result import Result
 from certmix.search import engines, race, spread
-from certmix.search.bounds import pricer
+from certmix.search.bounds import dual, pricer
 from certmix.solving import solve
 from certmix.status import Termination, decide
 from certmix.verify.check import check
@@ -116,6 +116,16 @@ def certificate(draw: Draw) -> Claim:
     """A run whose certificate is replayed: what the checker says is the claim; and a forged one must not pass."""
     able = [n for n in ("interval", "dual", "sdp") if taken_by(n)(draw.problem, draw.truth)]
     return _certified(draw, str(draw.rng.choice([*able, "auto"])))
+
+
+def counted(draw: Draw) -> Claim:
+    """Few components are many: a run by interior points and the sides of planes, and its certificate."""
+    with (
+        mock.patch.object(dual, "MANY_COMPONENTS", 1),
+        mock.patch.object(engines, "PROBE_NODES", 1),
+        mock.patch.object(lagrangian, "FEW_CLUSTERINGS", 1 if draw.chance(0.7) else 1 << 10),
+    ):
+        return replace(_certified(draw, "dual"), way="counted")
 
 
 def _certified(draw: Draw, name: str) -> Claim:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from unittest import mock
@@ -17,8 +18,9 @@ from certmix.paper.bnb.relaxation import RelaxationBound
 from certmix.presolve.first_bound import first_bound
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem
-from certmix.search.bounds import pricer
+from certmix.search.bounds import dual, pricer
 from certmix.search.bounds.base import Bound
+from certmix.search.bounds.counting import CountingBound
 from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.line import LineBound, applies
@@ -84,6 +86,14 @@ def dual_bound(instance: Instance, ledger: Ledger, options: Options, *, fewest: 
     )
 
 
+def counting_bound(instance: Instance, ledger: Ledger, options: Options) -> Bound:
+    """Nodes by the sides of planes, as with many components: interior points at the root and at every node."""
+    bound = dual_bound(instance, ledger, options, fewest=1)
+    assert isinstance(bound, DualBound)
+    bound.advance_root(ledger.cutoff, math.inf)
+    return CountingBound(bound) if bound.counts else bound
+
+
 def semidefinite_bound(instance: Instance, ledger: Ledger, options: Options) -> Bound:
     """The semidefinite bound from whatever incumbent there is."""
     return SemidefiniteBound(
@@ -143,6 +153,21 @@ def dual_loop_way(name: str, often: float, cells_from: int) -> Way:
 
         with mock.patch.object(pricer, "CELLS_FROM", cells_from):
             return by_loop(name, draw.problem, make, options)
+
+    return Way(name, often, run, lambda _, truth: not truth.infeasible)
+
+
+def counting_way(name: str, often: float) -> Way:
+    """Few components are many."""
+
+    def run(draw: Draw) -> Claim:
+        start = draw.truth.labels if draw.chance(0.5) else draw.poor()
+        options = draw.options(start=start, node_limit=60 if draw.chance(0.3) else draw.few_nodes(1.0))
+        with mock.patch.object(dual, "MANY_COMPONENTS", 1):
+            found = by_loop(name, draw.problem, counting_bound, options)
+        # Leaves may be left that no plane splits: an engine goes on with boxes of means then.
+        ended = found.termination is Termination.EXHAUSTED and found.status is not Status.OPTIMAL
+        return replace(found, termination=Termination.NODES) if ended else found
 
     return Way(name, often, run, lambda _, truth: not truth.infeasible)
 

@@ -13,7 +13,7 @@ from certmix.io.certificates import FORMAT, VERSION, Certificate
 from certmix.problem import Problem
 from certmix.result import Result
 from certmix.verify.statement import data_digest, digest
-from certmix.verify.tree import ROOT
+from certmix.verify.tree import LEFT, ROOT
 
 
 class Unproved(Exception):
@@ -62,14 +62,16 @@ class Draft:
         self._parent = [-1]
         self._kind = [ROOT]
         self._args = [(0, 0, 0)]
+        self._at = [0.0]
         self.steps: list[dict[str, Any]] = []
         self.arrays: dict[str, np.ndarray] = {}
 
-    def node(self, parent: int, kind: int, first: int, second: int) -> int:
+    def node(self, parent: int, kind: int, first: int, second: int, at: float = 0.0) -> int:
         """Add a child by the decision that makes it (see :mod:`certmix.verify.tree`); its number."""
         self._parent.append(parent)
         self._kind.append(kind)
         self._args.append((int(first), int(second), 0))
+        self._at.append(at)
         return len(self._parent) - 1
 
     def step(
@@ -102,6 +104,8 @@ class Draft:
             "tree/kind": np.array(self._kind, dtype=np.int8),
             "tree/args": np.array(self._args, dtype=np.int32),
         }
+        if any(kind >= LEFT for kind in self._kind):
+            nodes["tree/at"] = np.array(self._at)
         document = stated(problem, result, {**claim, "steps": self.steps})
         return Certificate(document, {**arrays, **nodes, **self.arrays})
 

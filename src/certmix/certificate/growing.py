@@ -23,6 +23,7 @@ class Split(NamedTuple):
     first: int
     second: int
     told: np.ndarray | None = None
+    at: float = 0.0
 
 
 Settle = Callable[[int, Domain, np.ndarray | None], Split | None]
@@ -70,11 +71,12 @@ def grow(
         if split is None:
             continue
         decision = split.first, split.second
+        at = split.at
         both = tree.OTHER[split.kind], split.kind
-        sides = {side: tree.decide(domain, root, side, decision) for side in both}
+        sides = {side: tree.decide(domain, root, side, decision, at) for side in both}
         alive = {side: child for side, child in sides.items() if child.copy().propagate(root)}
         for side, child in (
             alive or {split.kind: sides[split.kind]}
         ).items():  # one tells that both are empty
-            open_nodes.append((draft.node(node, side, *decision), child, split.told))
+            open_nodes.append((draft.node(node, side, *decision, at), child, split.told))
     return seconds

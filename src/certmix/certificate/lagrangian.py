@@ -13,13 +13,17 @@ import numpy as np
 from certmix.certificate.draft import Draft, Unproved
 from certmix.certificate.growing import Split, grow
 from certmix.certificate.recording import Walk, walk
+from certmix.rounding import EPS
+from certmix.search.bounds.ascent import Ascent
+from certmix.search.bounds.counting import CountingBound
 from certmix.search.bounds.dual import FINEST, DualBound
-from certmix.search.bounds.lagrangian import Lagrangian
+from certmix.search.bounds.planes import best_plane
 from certmix.search.bounds.pricer import PricingClass
+from certmix.search.bounds.sides import Side, Sides
 from certmix.search.threads import Threads
 from certmix.verify import tree
 from certmix.verify.domain import Domain
-from certmix.verify.lagrangian import Pricing, combine
+from certmix.verify.lagrangian import Pricing, cells, combine, limits
 from certmix.verify.root import Root
 
 FEW_CLUSTERINGS = 1 << 16  # enumerated rather than priced
@@ -46,6 +50,8 @@ class LagrangianProver:
         Features, pricer and perhaps the multipliers of a run.
     ahead : float
         How far above the target the ascent aims, in nats: the slack that keeps pricing trees small.
+    counting : CountingBound, optional
+        The run's nodes by the sides of planes.
     """
 
     def __init__(
@@ -55,9 +61,11 @@ class LagrangianProver:
         target: float,
         *,
         ahead: float,
+        counting: CountingBound | None = None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> None:
         self.root = root
+        self.counting = counting
         self.dual = dual
         self.target = target
         self.ahead = ahead
@@ -86,6 +94,9 @@ class LagrangianProver:
         """Prove the node, or say how to split it; its children begin at its multipliers."""
         if node == 0:
             self.root_decided = int(domain.decided.sum())
+        counting = self._counting(domain)
+        if counting is not None:
+            return self._count(counting, draft, node, domain, multipliers)
         maybe_empty = np.flatnonzero((domain.low == 0) & (domain.high > 0))
         if len(maybe_empty) and node > 0:
             return Split(tree.AT_MOST, int(maybe_empty[0]), 0, multipliers)
@@ -100,12 +111,41 @@ class LagrangianProver:
             return Split(tree.AT_MOST, int(maybe_empty[0]), 0, ascent.best_t)
         return Split(tree.IN, *self._branch(ascent, domain, sets), ascent.best_t)
 
+    def _counting(self, domain: Domain) -> CountingBound | None:
+        """The run's own nodes by the sides of planes, where the node is one of them, or may become one."""
+        counting = self.counting
+        if counting is None or not (domain.sides or counting.split):
+            return None
+        return counting
+
+    def _count(
+        self, counting: CountingBound, draft: Draft, node: int, domain: Domain, told: np.ndarray | None
+    ) -> Split | None:
+        """Follow the run, where it split a node or proved it; else do as it would."""
+        sides = Sides(tuple(Side(s.axis, s.at, s.least, s.left) for s in domain.sides))
+        plane = counting.split.get(sides)
+        if plane is None:
+            t, worth = np.zeros(self.root.N) if told is None else told, np.zeros(len(sides))
+            t, worth = counting.proved.get(sides, (t, worth))
+            ascent = counting.ascent(sides, t, worth, self.target + self.ahead)
+            told = ascent.best_t
+            sets = [m for m in domain.exchangeable(self.root) if domain.high[m[0]] > 0]
+            if ascent.best + self._shift(domain) >= self.target:
+                found = self._trees(ascent, domain, sets)
+                if found is not None:
+                    draft.step(node, "lagrangian", found)
+                    return None
+            plane = best_plane(ascent, self.target + self.ahead - ascent.best - self._shift(domain))
+        if plane is None:
+            raise Unproved("a node is left that no plane splits")
+        return Split(tree.LEFT, plane.axis, plane.least, told, plane.at)
+
     def _shift(self, domain: Domain) -> float:
         return float(self.root.entropy[domain.high == 0, 0].sum()) - self.root.error
 
     def _ascent(
         self, node: int, domain: Domain, multipliers: np.ndarray | None, sets: list[np.ndarray]
-    ) -> Lagrangian:
+    ) -> Ascent:
         """Multipliers for a domain."""
         aim = self.target + self.ahead - self._shift(domain)
         dual = self.dual
@@ -134,7 +174,7 @@ class LagrangianProver:
                 break  # splitting is cheaper
         return ascent
 
-    def _climb(self, ascent: Lagrangian, aim: float, limit: int) -> Lagrangian:
+    def _climb(self, ascent: Ascent, aim: float, limit: int) -> Ascent:
         """Ascend as long as it pays."""
         ascent.coarseness = COARSE
         while ascent.best < aim and not self.should_stop():
@@ -155,33 +195,36 @@ class LagrangianProver:
         empty = float(root.entropy[k, 0]) if domain.low[k] == 0 else math.inf
         return PricingClass(k, len(members), names, status, *sizes, lo, hi, empty)
 
-    def _trees(
-        self, ascent: Lagrangian, domain: Domain, sets: list[np.ndarray]
-    ) -> dict[str, np.ndarray] | None:
+    def _trees(self, ascent: Ascent, domain: Domain, sets: list[np.ndarray]) -> dict[str, np.ndarray] | None:
         """Pricing trees for the ascent's multipliers; None when the prices turn out too low."""
         root, t = self.root, ascent.best_t
         counts = np.array([len(m) for m in sets])
         pairs = self.pairs
-        pricings = [Pricing.of(root, domain, int(m[0]), t, pairs) for m in sets]
-        expected = np.array([ascent.local_value(i, t) for i in range(len(ascent.classes))])
+        between, worth = cells(domain.sides, root.d), ascent.best_prices
+        whole = [Pricing.of(root, domain, int(m[0]), t, pairs) for m in sets]
+        pricings = {(i, c): cell.of(p) for i, p in enumerate(whole) for c, cell in enumerate(between)}
+        off = np.array([worth[cell.left].sum() for cell in between])
+        sides = tuple((worth * limits(domain.sides)).tolist())
+        expected = ascent.expected(t, worth)
         if len(expected) != len(sets) or not np.isfinite(expected).all():
             return None
         empty = [(1, float(root.entropy[k, 0])) for k in np.flatnonzero(domain.high == 0)]
-        walks: dict[int, tuple[float, Walk]] = {}
+        walks: dict[tuple[int, int], tuple[float, Walk]] = {}
         for _ in range(TRIES):
             prices = [*zip(counts.tolist(), expected.tolist(), strict=True), *empty]
-            slack = combine(root, t, prices) - self.target
+            slack = combine(root, t, prices, sides) - self.target
             claims = expected - CLAIMED * slack / counts.sum()
             prices = [*zip(counts.tolist(), claims.tolist(), strict=True), *empty]
-            if not slack > 0 or not combine(root, t, prices) >= self.target:
+            if not slack > 0 or not combine(root, t, prices, sides) >= self.target:
                 return None
             short = False
-            for i, pricing in enumerate(pricings):
-                if i in walks and walks[i][0] >= claims[i]:
+            for (i, c), pricing in pricings.items():
+                claim = float(claims[i] + off[c] + 4 * EPS * abs(off[c]))
+                if (i, c) in walks and walks[i, c][0] >= claim:
                     continue
                 left = MOST_PRICING_NODES - self.pricing_nodes
                 most = left if domain.decided.sum() == self.root_decided else min(left, NODE_PRICING_NODES)
-                aim = float(expected[i] - AIMED * slack / counts.sum())
+                aim = float(expected[i] + off[c] - AIMED * slack / counts.sum())
                 found = walk(pricing, aim, most)
                 self.pricing_nodes += found.nodes
                 self.checking += PAIR * found.nodes * root.N
@@ -192,35 +235,37 @@ class LagrangianProver:
                 if not found.complete:
                     raise Unproved("the pricing trees grow too large")
                 if found.bound < aim:  # cheaper sets than local search had seen: share the slack anew
-                    expected[i] = found.bound
+                    expected[i] = found.bound - off[c]
                     short = True
                     break
-                walks[i] = float(claims[i]), found
+                walks[i, c] = claim, found
             if not short:
-                return self._arrays(t, pairs, domain, sets, walks)
+                return self._arrays(t, worth, domain, sets, walks)
         return None
 
     def _arrays(
         self,
         t: np.ndarray,
-        pairs: np.ndarray,
+        worth: np.ndarray,
         domain: Domain,
         sets: list[np.ndarray],
-        walks: dict[int, tuple[float, Walk]],
+        walks: dict[tuple[int, int], tuple[float, Walk]],
     ) -> dict[str, np.ndarray]:
-        every = domain.exchangeable(self.root)
-        arrays = {"multipliers": t, "psi": np.zeros(len(every))}
-        if len(pairs):
-            arrays["pairs"] = pairs.astype(np.int32)
+        every, count = domain.exchangeable(self.root), 1 + max(c for _, c in walks)
+        arrays = {"multipliers": t, "psi": np.zeros(count * len(every))}
+        if len(self.pairs):
+            arrays["pairs"] = self.pairs.astype(np.int32)
+        if len(worth):
+            arrays["sides"] = worth
         place = {int(m[0]): i for i, m in enumerate(every)}
-        for i, members in enumerate(sets):
-            number = place[int(members[0])]
-            arrays["psi"][number] = walks[i][0]
-            arrays[f"axis/{number}"], arrays[f"cut/{number}"] = walks[i][1].axis, walks[i][1].cut
+        for (i, c), (claim, found) in walks.items():
+            number = place[int(sets[i][0])] * count + c
+            arrays["psi"][number] = claim
+            arrays[f"axis/{number}"], arrays[f"cut/{number}"] = found.axis, found.cut
         return arrays
 
     # -- branching -------------------------------------------------------------------------------------------
-    def _branch(self, ascent: Lagrangian, domain: Domain, sets: list[np.ndarray]) -> tuple[int, int]:
+    def _branch(self, ascent: Ascent, domain: Domain, sets: list[np.ndarray]) -> tuple[int, int]:
         """Which group to put into which component, or not."""
         root = self.root
         free = ~domain.decided
@@ -231,10 +276,9 @@ class LagrangianProver:
             if able.any():
                 return self._anchor(domain, able), int(members[0])
         share = np.zeros((root.N, root.K))
-        solved = ascent.master.solve()
-        rows = ascent.master.sets()
-        if solved is not None and len(solved[3]) == len(rows):
-            for (chosen, i), weight in zip(rows, solved[3], strict=True):
+        shares = ascent.shares()
+        if shares is not None:
+            for (chosen, i), weight in zip(ascent.master.sets(), shares, strict=True):
                 share[chosen, ascent.classes[i].component] += weight
         share = np.where(domain.allowed, share, 0.0)
         split = np.where(free, np.minimum(1.0, share.sum(axis=1)) - share.max(axis=1), -1.0)

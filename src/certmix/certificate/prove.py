@@ -235,7 +235,7 @@ def _anew(
 
     def by_multipliers(seconds: float) -> Made:
         late = _late(time.perf_counter() + seconds, should_stop)
-        found, checking = _lagrangian(problem, result, record.dual, root, instance, threads, late)
+        found, checking = _lagrangian(problem, result, record, root, instance, threads, late)
         return _checked(found, problem, checking, seconds)
 
     def by_search(seconds: float) -> Made:
@@ -294,7 +294,7 @@ def _target(result: Result) -> tuple[float, float]:
 def _lagrangian(
     problem: Problem,
     result: Result,
-    dual: DualBound | None,
+    record: RunRecord,
     root: Root,
     instance: Instance,
     threads: int,
@@ -310,12 +310,13 @@ def _lagrangian(
     target, ahead = _target(result)
     allowed = max(result.tolerances.allowed(result.objective), 1e-9)
     assert result.labels is not None
-    dual = dual or DualBound(instance, result.labels, allowed=allowed, should_stop=late)
+    dual = record.dual or DualBound(instance, result.labels, allowed=allowed, should_stop=late)
     if ENOUGH_AHEAD * ahead < dual.root_bound - target < ahead and result.status is not Status.OPTIMAL:
         ahead = dual.root_bound - target  # no further ascent is needed
     draft = Draft()
     with Threads(threads) as pool:
         dual.resume(late, pool)  # those of the run are gone
-        prover = LagrangianProver(root, dual, target, ahead=ahead, should_stop=late)
+        counting = record.counting
+        prover = LagrangianProver(root, dual, target, ahead=ahead, counting=counting, should_stop=late)
         prover.prove(draft)
     return draft.certificate(problem, result, target), prover.checking

@@ -15,6 +15,7 @@ from certmix.presolve.first_bound import first_bound
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem
 from certmix.problem.features import EVERY_FEATURE
+from certmix.search.bounds.counting import CountingBound
 from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.line import MANY_SAMPLES, LineBound, applies
@@ -95,6 +96,7 @@ class Pair:
         self.interval = interval_search(instance, threads, ledger, options, self.earlier.of("interval"))
         self.bound: DualBound | None = None
         self.dual: Search | None = None
+        self.counting = bool(self.earlier.of("own").numbers.get("counting", False))
         self.per_node = instance.n_groups * instance.n_components * instance.n_features * INTERVAL_NODE
         self.share = SHORTER if instance.n_components >= MANY_COMPONENTS else 1.0
         self.turn = self.earlier.of("own").numbers.get("turn", min(FIRST_TURN, PROBE_NODES * self.per_node))
@@ -115,7 +117,7 @@ class Pair:
         """Both trees, and the multipliers of the root while the dual has none."""
         root, tree = self.bound, self.dual
         return State.joined(
-            own=State({"turn": self.turn}),
+            own=State({"turn": self.turn, "counting": float(self.counting)}),
             interval=self.interval.state(),
             root=self.earlier.of("root") if root is None else root.state(),
             dual=self.earlier.of("dual") if tree is None else tree.state(),
@@ -152,7 +154,7 @@ class Pair:
         )
         bound.begin_from(self.earlier.of("root"))
         if tree := self.earlier.of("dual"):
-            self.dual = Search(bound, ledger, options, state=tree)
+            self.dual = self._tree(bound, tree)
         self.bound = self.record.dual = bound
         return bound
 
@@ -165,10 +167,27 @@ class Pair:
             for labels in bound.clusterings():
                 ledger.offer(labels, "master")
             if finished and not ledger.closed:
-                self.dual = Search(bound, ledger, self.options)
+                self.counting = bound.counts
+                self.dual = self._tree(bound)
             return None
         until = bound.work + self.turn
-        return self.dual.run(pause=lambda: bound.work >= until)
+        tree = self.dual
+        reason = tree.run(
+            pause=lambda: bound.work >= until or (self.counting and tree.leaves < ledger.cutoff)
+        )
+        if self.counting and reason in (None, Termination.EXHAUSTED) and tree.leaves < ledger.cutoff:
+            self.counting = False  # a leaf is left that no plane splits
+            self.record.counting = None
+            self.dual = self._tree(bound)
+            return None
+        return reason
+
+    def _tree(self, bound: DualBound, state: State | None = None) -> Search:
+        """Of how many means are on the sides of planes, or of boxes of means."""
+        if not self.counting:
+            return Search(bound, self.ledger, self.options, state=state)
+        counting = self.record.counting = CountingBound(bound)
+        return Search(counting, self.ledger, self.options, state=state, largest_batch=1)
 
 
 def interval_search(

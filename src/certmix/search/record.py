@@ -15,6 +15,7 @@ import numpy as np
 from certmix.state import State
 
 if TYPE_CHECKING:
+    from certmix.search.bounds.counting import CountingBound
     from certmix.search.bounds.dual import DualBound
     from certmix.search.loop import Search
 
@@ -113,6 +114,7 @@ class RunRecord:
 
     boxes: Search | None = None
     dual: DualBound | None = None
+    counting: CountingBound | None = None
 
     @property
     def root(self) -> float:

@@ -88,6 +88,17 @@ def _limit(
     return possible
 
 
+@dataclass(frozen=True)
+class Side:
+    """Of the components that are not empty, ``least`` or more have a best mean with a coordinate ``axis`` of ``at`` or
+    less; or fewer, if not ``left``."""
+
+    axis: int
+    at: float
+    least: int
+    left: bool
+
+
 @dataclass
 class Domain:
     """The clusterings of a node.
@@ -98,6 +109,7 @@ class Domain:
     low, high : (K,), smallest and largest number of samples in a component
     apart : (N, N) bool, pairs of groups that do not share a component; None stands for the conflicts of the problem
     sizes : (K, n + 1) bool, the sizes that no step has excluded; None stands for all
+    sides : how many means are on the left of planes
     """
 
     allowed: Array
@@ -105,6 +117,7 @@ class Domain:
     high: Array
     apart: Array | None = None
     sizes: Array | None = None
+    sides: tuple[Side, ...] = ()
 
     @classmethod
     def of(cls, root: Root) -> Domain:
@@ -118,7 +131,7 @@ class Domain:
 
     def copy(self) -> Domain:
         apart, sizes = (None if array is None else array.copy() for array in (self.apart, self.sizes))
-        return Domain(self.allowed.copy(), self.low.copy(), self.high.copy(), apart, sizes)
+        return Domain(self.allowed.copy(), self.low.copy(), self.high.copy(), apart, sizes, self.sides)
 
     @property
     def decided(self) -> Array:

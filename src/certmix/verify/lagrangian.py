@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from certmix.verify.boxes import GROUP, LEAF, MEAN, SIZE, Boxes, Nodes, follow
-from certmix.verify.domain import Domain
-from certmix.verify.evidence import Evidence, Rejected
+from certmix.verify.domain import Domain, Side
+from certmix.verify.evidence import Evidence, Rejected, room
 from certmix.verify.root import Root
 from certmix.verify.rounding import UNIT, Array, below, gamma, least_quadratic, total_below
 
@@ -102,11 +103,52 @@ def checked_pairs(root: Root, domain: Domain, pairs: Array) -> Array:
     return pairs
 
 
-def combine(root: Root, multipliers: Array, prices: list[tuple[int, float]]) -> float:
-    """``sum T + sum count * psi`` less all rounding; ``prices`` are (count, psi)."""
+@dataclass(frozen=True)
+class Cell:
+    """Where a mean may lie between planes, (d,) each, and which planes it is on the left of."""
+
+    lo: Array
+    hi: Array
+    left: Array
+
+    def of(self, pricing: Pricing) -> Pricing:
+        """The sets whose best mean lies there."""
+        own = copy.copy(pricing.root)
+        own.mean_lower, own.mean_upper = (
+            np.maximum(own.mean_lower, self.lo),
+            np.minimum(own.mean_upper, self.hi),
+        )
+        return Pricing(own, pricing.groups, pricing.forced, pricing.multipliers)
+
+    def less(self, psi: float, prices: Array) -> float:
+        """A double that is not above psi less the prices of the planes that the cell is on the left of."""
+        return below(math.fsum([psi, *(-prices[self.left]).tolist()]), 0.0) if math.isfinite(psi) else psi
+
+
+def cells(sides: tuple[Side, ...], d: int) -> list[Cell]:
+    """All of space, cut by the planes; the last coordinate varies fastest."""
+    cuts = [sorted({side.at for side in sides if side.axis == j}) for j in range(d)]
+    room(math.prod(len(cut) + 1 for cut in cuts), 64)
+    ends = [list(itertools.pairwise([-math.inf, *cut, math.inf])) for cut in cuts]
+    found = []
+    for box in itertools.product(*ends):
+        lo, hi = np.array(box).T
+        found.append(Cell(lo, hi, np.array([hi[side.axis] <= side.at for side in sides], dtype=bool)))
+    return found
+
+
+def limits(sides: tuple[Side, ...]) -> Array:
+    """The least number of components on the left of every plane, or the largest."""
+    return np.array([side.least - (not side.left) for side in sides], dtype=np.float64)
+
+
+def combine(
+    root: Root, multipliers: Array, prices: list[tuple[int, float]], more: tuple[float, ...] = ()
+) -> float:
+    """``sum T + sum count * psi`` and ``more``, less all rounding; ``prices`` are (count, psi)."""
     if any(math.isinf(psi) for _, psi in prices):
         return math.inf if all(psi > 0 for _, psi in prices if math.isinf(psi)) else -math.inf
-    terms = [total_below(multipliers), *(count * psi for count, psi in prices)]
+    terms = [total_below(multipliers), *(count * psi for count, psi in prices), *more]
     return below(math.fsum(terms), root.error + 4 * UNIT * sum(abs(x) for x in terms))
 
 
@@ -116,16 +158,20 @@ def lagrangian(root: Root, domain: Domain, evidence: Evidence, target: float) ->
     pairs = np.zeros((0, 2), dtype=np.int64)
     if evidence.full("pairs") in evidence.arrays:
         pairs = checked_pairs(root, domain, evidence.integers("pairs", None, 2, low=0, high=root.N - 1))
-    sets = domain.exchangeable(root)
-    claims = evidence.floats("psi", len(sets))
+    sets, between = domain.exchangeable(root), cells(domain.sides, root.d)
+    claims = evidence.floats("psi", len(sets) * len(between))
+    worth = evidence.floats("sides", len(domain.sides)) if domain.sides else np.zeros(0)
+    if any(price != 0 and (price > 0) != side.left for price, side in zip(worth, domain.sides, strict=True)):
+        raise Rejected("the price of a side has the wrong sign")
     prices = []
     for i, members in enumerate(sets):
         k = int(members[0])
         psi = float(root.entropy[k, 0]) if domain.low[k] == 0 else math.inf
         if domain.high[k] > 0:
             pricing = Pricing.of(root, domain, k, multipliers, pairs)
-            axis = evidence.integers(f"axis/{i}", None, low=LEAF, high=root.d + root.N)
-            cut = evidence.floats(f"cut/{i}", None)
-            psi = min(psi, price(pricing, axis, cut, float(claims[i])))
+            for number, cell in enumerate(between, i * len(between)):
+                axis = evidence.integers(f"axis/{number}", None, low=LEAF, high=root.d + root.N)
+                cut = evidence.floats(f"cut/{number}", None)
+                psi = min(psi, cell.less(price(cell.of(pricing), axis, cut, float(claims[number])), worth))
         prices.append((len(members), psi))
-    return combine(root, multipliers, prices)
+    return combine(root, multipliers, prices, tuple((worth * limits(domain.sides)).tolist()))

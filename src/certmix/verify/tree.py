@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from certmix.verify.domain import Domain
+from certmix.verify.domain import Domain, Side
 from certmix.verify.evidence import Evidence, Rejected, room
 from certmix.verify.root import Root
 from certmix.verify.rounding import Array
 
-ROOT, IN, OUT, AT_MOST, AT_LEAST = range(5)
-OTHER = {IN: OUT, OUT: IN, AT_MOST: AT_LEAST, AT_LEAST: AT_MOST}
+ROOT, IN, OUT, AT_MOST, AT_LEAST, LEFT, RIGHT = range(7)
+OTHER = {IN: OUT, OUT: IN, AT_MOST: AT_LEAST, AT_LEAST: AT_MOST, LEFT: RIGHT, RIGHT: LEFT}
 
 Step = Callable[[Root, Domain, Evidence, float], float]
 """``step(root, domain, evidence, target)`` proves a lower bound for everything in the domain that it leaves there; it
@@ -32,13 +32,16 @@ class Walked:
     leaves: int
 
 
-def decide(domain: Domain, root: Root, kind: int, args: Sequence[int]) -> Domain:
+def decide(domain: Domain, root: Root, kind: int, args: Sequence[int], at: float = 0.0) -> Domain:
     """The domain with one more decision, before conclusions.
 
     Exchangeable components can be renamed: what one of them has, k has; or none of them has it.
     """
     child = domain.copy()
     first, second = int(args[0]), int(args[1])
+    if kind in (LEFT, RIGHT):  # the same under all names
+        child.sides = (*domain.sides, Side(first, at, second, kind == LEFT))
+        return child
     k = second if kind in (IN, OUT) else first
     alike = next(members for members in domain.exchangeable(root) if k in members)
     if kind == IN:
@@ -68,16 +71,17 @@ def walk(
     parent = evidence.integers("tree/parent", None)
     count = len(parent)
     room(count, 64)  # its list of children, its list of steps
-    kind = evidence.integers("tree/kind", count, low=ROOT, high=AT_LEAST)
+    kind = evidence.integers("tree/kind", count, low=ROOT, high=RIGHT)
     args = evidence.integers("tree/args", count, 3, low=0)
     if count == 0 or parent[0] != -1 or kind[0] != ROOT:
         raise Rejected("the tree does not begin with its root")
     if (parent[1:] < 0).any() or (parent[1:] >= np.arange(1, count)).any() or (kind[1:] == ROOT).any():
         raise Rejected("a node of the tree does not come after its parent")
-    # What args may be: (group, component) for IN and OUT, (component, size) for the others.
-    limits = np.where((kind <= OUT)[:, None], (root.N - 1, root.K - 1), (root.K - 1, root.n))
-    if (args[1:, :2] > limits[1:]).any():
+    # What args may be: (group, component), (component, size), (coordinate, number of components).
+    pairs = [(root.N - 1, root.K - 1), (root.K - 1, root.n), (root.d - 1, root.K)]
+    if (args[1:, :2] > np.array(pairs)[(kind[1:] - 1) // 2]).any():
         raise Rejected("a node of the tree decides about a group, component or size that is not there")
+    at = evidence.floats("tree/at", count) if (kind >= LEFT).any() else np.zeros(count)
     children: list[list[int]] = [[] for _ in range(count)]
     for i in range(1, count):
         children[parent[i]].append(i)
@@ -97,10 +101,11 @@ def walk(
             elif not children[node]:
                 raise Rejected(f"its bound {bound!r} does not reach the target {target!r}")
             else:
-                _check_cover(root, domain, children[node], kind, args)
+                _check_cover(root, domain, children[node], kind, np.column_stack([args, at]))
                 room(len(stack) + 2, domain.bytes, each=1)
                 for child in children[node]:
-                    stack.append((child, decide(domain, root, int(kind[child]), args[child].tolist())))
+                    decision = int(kind[child]), args[child].tolist(), float(at[child])
+                    stack.append((child, decide(domain, root, *decision)))
         except Rejected as error:
             what = "leaf" if not children[node] else "node"
             raise Rejected(f"{what} {node} of the tree fails: {error}") from None
@@ -145,7 +150,7 @@ def _check_cover(root: Root, domain: Domain, children: Sequence[int], kind: Arra
     one = children[0]
     other = OTHER[int(kind[one])]
     if len(children) == 1:
-        if decide(domain, root, other, args[one].tolist()).propagate(root):
+        if decide(domain, root, other, args[one, :2].tolist()).propagate(root):
             raise Rejected("one side of its decision is missing and not empty")
     elif len(children) > 2 or kind[children[1]] != other or (args[children[1]] != args[one]).any():
         raise Rejected("its children are not the two sides of one decision")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -16,7 +17,9 @@ import numpy as np
 from certmix.kernels.candidates import packed, undecided, unpacked
 from certmix.local.moves import LocalSearch
 from certmix.presolve.instance import Instance
+from certmix.search.bounds.ascent import Ascent
 from certmix.search.bounds.base import Explored
+from certmix.search.bounds.central import CentralAscent
 from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.lagrangian import Lagrangian
 from certmix.search.bounds.multipliers import features
@@ -33,6 +36,8 @@ PRICING_WORK = 4e9
 MOST_PRICING_NODES = 2_000_000
 # With fewer open groups than this, splitting is cheaper than multipliers.
 FEWEST = 12
+# With so many components, and so few groups for each, every group has a multiplier of its own.
+MANY_COMPONENTS, SMALL_CLUSTERS, MOST_GROUPS = 10, 100, 8000
 FINEST = 1e-9  # units of the scale: prices are not computed more exactly
 
 
@@ -83,14 +88,22 @@ class DualBound:
         self._counting = Lock()
         self._improving = Lock()
         self._local = LocalSearch(instance)
-        self.root_ascent: Lagrangian | None = None
-        self.phi = features(instance, labels, seed, self.scale)
+        self.root_ascent: Ascent | None = None
+        # With so few groups in every cluster what all clusters have in common says little of a group.
+        few = instance.n_groups <= min(MOST_GROUPS, SMALL_CLUSTERS * instance.n_components)
+        self.many = few and instance.n_components >= MANY_COMPONENTS
+        self.labels = labels
         self.partition = [instance.contract(labels) == k for k in range(instance.n_components)]
         self.first = np.zeros(
             instance.n_groups
         )  # multipliers that the root starts from; zeros stand for none
         work = instance.n_groups * max(1, instance.n_features)
         self.pricing_nodes = int(min(max(200, PRICING_WORK / work), MOST_PRICING_NODES))
+
+    @cached_property
+    def phi(self) -> np.ndarray:
+        """Features of the groups."""
+        return features(self.instance, self.labels, self.seed, self.scale)
 
     def root(self) -> Nodes:
         nodes, ascent = self.interval.root(), self.root_ascent
@@ -171,7 +184,7 @@ class DualBound:
             fields["bound"][0] = np.inf
         return Explored(Nodes(fields), np.array([alive]))
 
-    def _ascent(self, nodes: Nodes, i: int, cutoff: float, at_root: bool) -> Lagrangian:
+    def _ascent(self, nodes: Nodes, i: int, cutoff: float, at_root: bool) -> Ascent:
         """The ascent for one node, begun."""
         shift = self._shift(nodes, i)
         return self.begun(
@@ -193,15 +206,21 @@ class DualBound:
         aim: float,
         node_limit: int,
         **settings: Any,
-    ) -> Lagrangian:
+    ) -> Ascent:
         """An ascent at the multipliers of a parent, or at the features of the problem where they are zero."""
+        first, sets = multipliers if np.any(multipliers) else None, self._admissible(classes)
+        ascent: Ascent
+        if self.many and sets is not None and not all_decided(classes):
+            ascent = CentralAscent(self.pricer, classes, self.scale, first=first, **settings)
+            ascent.begin(sets, aim, node_limit)
+            return ascent
         phi = self.phi
-        if np.any(multipliers):
+        if first is not None:
             weight = self.arrays.weight
             parent = (multipliers - self.scale.offset(self.arrays.scatter[0], weight)) / weight
             phi = np.column_stack([parent / self.scale.cost, phi])
         ascent = Lagrangian(self.pricer, classes, phi, self.scale, **settings)
-        ascent.begin(self._admissible(classes), aim, node_limit)
+        ascent.begin(sets, aim, node_limit)
         return ascent
 
     def _shift(self, nodes: Nodes, i: int) -> float:
@@ -218,10 +237,15 @@ class DualBound:
             self.root_ascent.should_stop, self.root_ascent.threads = should_stop, threads
 
     @property
+    def counts(self) -> bool:
+        """Whether nodes may be told apart by how many means are on the sides of planes."""
+        return isinstance(self.root_ascent, CentralAscent)
+
+    @property
     def root_bound(self) -> float:
         """What the multipliers of the root have proved."""
         ascent = self.root_ascent
-        return -math.inf if ascent is None else ascent.best + self._shift(self._whole(), 0)
+        return -math.inf if ascent is None else ascent.best + self.shift
 
     def advance_root(self, cutoff: float, work: float) -> bool:
         """Work on the root's multipliers for a while; True when nothing more is to be had from them."""
@@ -235,10 +259,11 @@ class DualBound:
         done = self.root_ascent.advance(
             cutoff + self.instance.error, ROOT_ITERATIONS, self.node_limit(True), budget
         )
-        self._count(self.root_ascent.nodes - before)
+        self.count(self.root_ascent.nodes - before)
         return done
 
-    def _count(self, nodes: int) -> None:
+    def count(self, nodes: int) -> None:
+        """Pricing nodes that were looked at."""
         with self._counting:
             self.work += nodes * self.instance.n_groups * self.instance.n_features
 
@@ -259,7 +284,7 @@ class DualBound:
             ascent.advance(
                 cutoff - shift, NODE_ITERATIONS, self.node_limit(at_root), 4 * self.node_limit(at_root)
             )
-            self._count(ascent.nodes)
+            self.count(ascent.nodes)
         labels = [self._labels(sets, nodes, i) for sets in ascent.partitions]
         return ascent.best + shift, ascent.best_t, [x for x in labels if x is not None]
 
@@ -278,11 +303,22 @@ class DualBound:
 
     def clusterings(self) -> list[np.ndarray]:
         """Clusterings that the root's master suggests."""
-        if self.root_ascent is None:
-            return []
+        return [] if self.root_ascent is None else self.labels_of(self.root_ascent.partitions)
+
+    def labels_of(self, partitions: list[list[tuple[np.ndarray, int]]]) -> list[np.ndarray]:
+        """The clusterings that some nearly disjoint sets of the root make."""
         nodes = self._root_explored(self._whole()).nodes
-        labels = [self._labels(sets, nodes, 0) for sets in self.root_ascent.partitions]
+        labels = [self._labels(sets, nodes, 0) for sets in partitions]
         return [x for x in labels if x is not None]
+
+    def root_classes(self) -> list[PricingClass]:
+        """Those of the whole problem."""
+        return self._classes(self._root_explored(self._whole()).nodes, 0)
+
+    @property
+    def shift(self) -> float:
+        """What is added to the multipliers' bound of the whole problem."""
+        return self._shift(self._whole(), 0)
 
     def _classes(self, nodes: Nodes, i: int) -> list[PricingClass]:
         """Components with equal costs, boxes, sizes and candidates price alike."""
@@ -374,3 +410,8 @@ class DualBound:
             return None
         with self._improving:
             return instance.expand(self._local.improve(instance.contract(labels))[0])
+
+
+def all_decided(classes: list[PricingClass]) -> bool:
+    """Whether every group must be in some component."""
+    return bool(np.any(np.stack([c.status for c in classes]) == 1, axis=0).all())

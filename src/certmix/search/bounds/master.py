@@ -12,22 +12,20 @@ from __future__ import annotations
 
 import highspy
 import numpy as np
-from scipy.sparse import csr_matrix
 
-from certmix.highs import minimise, run, silent_solver
+from certmix.highs import run, silent_solver
+from certmix.search.bounds.columns import Columns
 
-MOST_COVERING = 5000  # sets that are chosen from,
-COVERING_NODES, COVERING_SECONDS = 200, 10.0  # and how long
 MOST_ITERATIONS = 100_000  # of the simplex method at a time; ordinary masters take hundreds
 
 
-class Master:
+class Master(Columns):
     """Grows by rows (sets) and widens its boxes; warm-started by HiGHS."""
 
     def __init__(self, phi: np.ndarray, counts: np.ndarray) -> None:
+        super().__init__(counts)
         self.phi = phi
         self.n_groups, self.n_features = phi.shape
-        self.counts = counts
         self._with_slack = False
         # With costs of 1e7 the simplex method was seen to go round in circles; without a solution the ascent ends.
         highs = silent_solver(simplex_iteration_limit=MOST_ITERATIONS)
@@ -38,9 +36,6 @@ class Master:
             highs.addCol(float(gain), 0.0, 0.0, 0, empty_i, empty_f)
         for count in counts:
             highs.addCol(float(count), -1e7, 1e7, 0, empty_i, empty_f)
-        self._sets: list[np.ndarray] = []
-        self._costs: list[float] = []
-        self._classes: list[int] = []
 
     def confine(self, centre: np.ndarray, radius: float, slack: float) -> None:
         """Keep the coefficients within ``radius`` of a centre, and every group's own deviation within its share of it.
@@ -64,7 +59,7 @@ class Master:
         self.highs.changeColsBounds(len(low), index, np.ascontiguousarray(low), np.ascontiguousarray(high))
 
     def add(self, members: np.ndarray, pricing_class: int, cost: float) -> None:
-        """A set (bool per group, free groups only) of a class with its full cost."""
+        """A row as well."""
         values = self.phi[members].sum(axis=0)
         used = np.flatnonzero(values)
         index = [*used, self.n_features + pricing_class]
@@ -79,9 +74,7 @@ class Master:
         )
         if added == highspy.HighsStatus.kError:
             return  # numbers beyond what it takes, as in data of very different sizes: the master does without
-        self._sets.append(members)
-        self._costs.append(float(cost))
-        self._classes.append(pricing_class)
+        super().add(members, pricing_class, cost)
 
     def solve(self) -> tuple[float, np.ndarray, np.ndarray, np.ndarray] | None:
         """``(value, coefficients and deviations, sigma, dual of every set)``; None when HiGHS did not solve it."""
@@ -102,42 +95,3 @@ class Master:
     def multipliers(self, x: np.ndarray) -> np.ndarray:
         """T from coefficients and deviations."""
         return np.asarray(self.phi @ x[: self.n_features] + x[self.n_features :])
-
-    def cover(self, raw: np.ndarray, sigma: np.ndarray, gap: float) -> list[tuple[np.ndarray, int]]:
-        """Sets of every class, as many as it has components, that cover the groups at least cost; none if none do.
-
-        Of the generated sets those with a reduced cost up to the gap at these multipliers: with others the clustering
-        would not be better by more than the gap. Components that are left empty are not among them. The answer is a
-        suggestion, and need not be a partition.
-        """
-        classes, costs = np.array(self._classes), np.array(self._costs)
-        members = np.array(self._sets)
-        reduced = costs - members @ raw - sigma[classes]
-        kept = np.flatnonzero(reduced <= gap)
-        if not 0 < len(kept) <= MOST_COVERING:
-            return []
-        groups = np.flatnonzero(members.any(axis=0))
-        of_class = classes[kept] == np.arange(len(self.counts))[:, None]
-        matrix = csr_matrix(np.vstack([members[kept][:, groups].T, of_class]).astype(float))
-        low = np.concatenate([np.ones(len(groups)), self.counts])
-        high = np.concatenate([np.full(len(groups), np.inf), self.counts])
-        x = minimise(
-            costs[kept],
-            matrix,
-            low,
-            high,
-            upper=np.where(members[kept].any(axis=1), 1.0, self.counts[classes[kept]]),
-            integer=True,
-            time_limit=COVERING_SECONDS,
-            mip_max_nodes=COVERING_NODES,
-        )[1]
-        if x is None:
-            return []
-        return [
-            (members[row], int(classes[row]))
-            for row, taken in zip(kept, x > 0.5, strict=True)
-            if taken and members[row].any()
-        ]
-
-    def sets(self) -> list[tuple[np.ndarray, int]]:
-        return list(zip(self._sets, self._classes, strict=True))

@@ -1,0 +1,323 @@
+"""The ascent for many components: a multiplier for every group, from the centre of what the sets so far leave open.
+
+Where a clustering is optimal for the master program, complementary slackness says where its multipliers can be: a group
+is worth at least what its cluster saves without it, and at most what any other cluster would have to pay for it. The
+ascent begins in that box, which is small for groups between clusters, and widens it where the program pushes against
+it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from certmix.search.bounds.ascent import Ascent
+from certmix.search.bounds.columns import Columns
+from certmix.search.bounds.interior import Point, Solved, central
+from certmix.search.bounds.pricer import Pricer, PricingClass
+from certmix.search.bounds.scale import Scale
+
+PRECISION = 0.1  # share of what the last prices were short of, to which a program is solved
+FIRST_SHARE = 0.85  # of what a component can be worth in the box
+NARROW = 0.05  # sides of the box are at least this share of an ordinary one
+FIRMER, SOFTEST, FIRMEST = (
+    2.0,
+    0.05,
+    50.0,
+)  # how firmly multipliers are held to the best ones: steps and limits
+NARROWEST = 1e-3  # and this, in units
+PUSHING = 1e-3  # a multiplier of an end of the box that counts
+NEAR_SETS = 4  # sets for every component that local search begins at
+DEAREST = 4.0  # how many components a component more on a side may be worth
+HOPELESS = 0.25  # how near to what can be reached the bound has to be before an ascent that falls short ends
+
+
+FoundSet = tuple[np.ndarray, int, float]
+"""The members of a set, its class of components, and what a sample more costs it through its size."""
+
+
+class CentralMaster(Columns):
+    """The rows as the interior-point method takes them, in the order in which sets came."""
+
+    def __init__(self, counts: np.ndarray, owner: np.ndarray, inside: np.ndarray, free: np.ndarray) -> None:
+        super().__init__(counts)
+        self.owner, self.inside = owner, inside
+        self.place = np.cumsum(free) - 1  # of a group among the variables
+        self.n_groups = int(free.sum())
+        self.width = self.n_groups + len(counts) + inside.shape[1]
+        self._index: list[np.ndarray] = []
+
+    def add(self, members: np.ndarray, pricing_class: int, cost: float) -> None:
+        """A row: the groups, the price of the class, those of the sides that the set is on."""
+        super().add(members, pricing_class, cost)
+        after = self.n_groups + len(self.counts)
+        sides = (
+            after + np.flatnonzero(self.inside[pricing_class])
+            if members.any()
+            else np.zeros(0, dtype=np.int64)
+        )
+        own = [self.n_groups + self.owner[pricing_class]]
+        self._index.append(np.concatenate([self.place[members], own, sides]))
+
+    def rows(self) -> tuple[csr_matrix, np.ndarray]:
+        ends = np.cumsum([0, *(len(index) for index in self._index)])
+        index = np.concatenate(self._index)
+        matrix = csr_matrix((np.ones(len(index)), index, ends), shape=(len(self._index), self.width))
+        return matrix, np.array(self._costs)
+
+    def cover(self, raw: np.ndarray, sigma: np.ndarray, gap: float) -> list[tuple[np.ndarray, int]]:
+        """Of the classes that the cells belong to."""
+        classes, self._classes = self._classes, self.owner[self._classes].tolist()
+        try:
+            return super().cover(raw, sigma, gap)
+        finally:
+            self._classes = classes
+
+
+class CentralAscent(Ascent):
+    """Maximises the dual bound of one node.
+
+    ``first`` are multipliers to begin at, with ``prices`` of sides; ``sets`` are those of other ascents.
+    """
+
+    master: CentralMaster
+
+    def __init__(
+        self,
+        pricer: Pricer,
+        classes: list[PricingClass],
+        scale: Scale,
+        *,
+        first: np.ndarray | None = None,
+        prices: np.ndarray | None = None,
+        sets: Iterable[FoundSet] = (),
+        **settings: Any,
+    ) -> None:
+        super().__init__(pricer, classes, scale, **settings)
+        self.whole = classes
+        self.first, self.others = first, sets
+        self.best_prices = np.zeros(len(self.sides)) if prices is None else prices
+        self.means: list[np.ndarray] = []  # of the sets, in the order of the master
+        self.slopes: list[float] = []
+        self.cells: list[int] = []
+        self.solved: Solved | None = None
+
+    # -- where it begins -------------------------------------------------------------------------------------
+    def begin(self, partition: list[np.ndarray] | None, cutoff: float, node_limit: int) -> None:
+        assert partition is not None
+        self.master = CentralMaster(self.counts, self.owner, self.inside, self.free)
+        for c, which in enumerate(self.whole):
+            if math.isfinite(which.empty):
+                i = int(np.searchsorted(self.owner, c))
+                self.master.add(np.zeros(len(self.free), dtype=bool), i, which.empty / self.unit)
+                self._note(np.full(len(which.lo), math.nan), 0.0, -1)
+            for k in which.members:
+                if partition[k].any():
+                    self.take(c, partition[k])
+        low, high, first = _between(self.pricer, partition, self.whole)
+        prices = self.best_prices
+        if self.first is not None:
+            first = self.first
+        for members, c, slope in self.others:
+            self.take(c, members, slope)
+        low, high, raw = ((t - self.offset)[self.free] / self.unit for t in (low, high, first))
+        self.side = np.maximum(high - low, max(NARROW * float(np.median(high - low)), NARROWEST))
+        self.low = np.minimum(0.5 * (low + high - self.side), raw - 0.1 * self.side)
+        self.high = np.maximum(0.5 * (low + high + self.side), raw + 0.1 * self.side)
+        t = self._full(raw)
+        self.prove(t, cutoff, node_limit, prices)
+        local = np.array([self.local_value(i, t) for i in range(len(self.classes))])
+        sigma = self._least(local - self.inside @ prices)
+        sigma = np.where(np.isfinite(sigma), sigma, 0.0)
+        tilt = prices / self.unit + 0.1 * self.sides.signs * float(np.median(self.side))
+        y = np.concatenate([raw, sigma / self.unit, tilt])
+        self.dearest = DEAREST * float(np.abs(np.append(y[len(raw) :], 1.0)).max())
+        self.towards, self.firmness = y, 1.0
+        self.point = Point(y, np.full(len(self.means), 0.5), np.full(len(y), 0.1), np.full(len(y), 0.1))
+        self.columns(t, (sigma + 0.2 * np.abs(sigma))[self.owner], most=10 * self.count)
+
+    def take(self, c: int, members: np.ndarray, slope: float | None = None) -> None:
+        """A set of a class of components; its cell is the one that has its mean."""
+        mean = self.pricer.means_of(self.whole[c], members)
+        for i in np.flatnonzero(self.owner == c):
+            which = self.classes[i]
+            if np.all(which.lo <= mean) and np.all(mean <= which.hi):
+                own = self._slope(which.component, self._size(members)) if slope is None else slope
+                self.add_set(int(i), members, own)
+                return
+
+    def sets(self) -> list[FoundSet]:
+        """All sets."""
+        found = []
+        for (members, i), slope in zip(self.master.sets(), self.slopes, strict=True):
+            if members.any():
+                found.append((members | (self.classes[i].status == 1), int(self.owner[i]), slope))
+        return found
+
+    def _note(self, mean: np.ndarray, slope: float, cell: int) -> None:
+        self.cells.append(cell)
+        self.means.append(mean)
+        self.slopes.append(slope)
+
+    def _full(self, raw: np.ndarray) -> np.ndarray:
+        """Multipliers of all groups."""
+        every = np.zeros(len(self.free))
+        every[self.free] = raw
+        return self.multipliers(every)
+
+    # -- the ascent ------------------------------------------------------------------------------------------
+    def advance(self, cutoff: float, iterations: int, node_limit: int, budget: float = math.inf) -> bool:
+        """Column generation from central points.
+
+        Every round solves the program of the sets so far to a share of what the last prices were short of. When it is
+        solved as far as prices can tell, the box is widened where it is in the way; when it is nowhere, that is all.
+        """
+        until = self.nodes + budget
+        base = float(self.offset[self.free].sum())
+        short = max(cutoff - self.best, self.unit)
+        while self.iterations < iterations and self.best < cutoff and not self.should_stop():
+            if self.nodes >= until:
+                return False
+            self.iterations += 1
+            solved = self._solve(PRECISION * short / self.unit, self._pull(short))
+            if solved is None:
+                break
+            y, n = solved.point.y, self.master.n_groups
+            classes = n + len(self.counts)
+            away = self._pull(short) * np.abs(y - self.towards)
+            reach = self.unit * (solved.value + solved.gap + float(away[:n] @ self.side)) + base
+            t, sigma, prices = self._full(y[:n]), self.unit * y[n:classes], self.unit * y[classes:]
+            self._collect(solved.point.rows)
+            before = self.best
+            proved = self.prove(t, cutoff, node_limit, self.sides.signs * np.abs(prices))
+            added = self.columns(t, sigma[self.owner] + self.inside @ prices, most=10 * self.count)
+            if self.best > before:
+                self.towards, self.firmness = y, max(self.firmness / FIRMER, SOFTEST)
+            else:
+                self.firmness = min(self.firmness * FIRMER, FIRMEST)
+            short = max(reach - proved, self.blur(cutoff))
+            push = self.unit * float(self._push() @ self.side)
+            if reach < cutoff and reach + push < cutoff and reach - self.best < HOPELESS * (cutoff - reach):
+                break
+            blur = self.blur(cutoff)
+            done = reach - self.best <= 1.5 * blur or (not added and self.unit * solved.gap <= blur)
+            if done and not self._widen():
+                break
+        return True
+
+    def _solve(self, wanted: float, pull: np.ndarray) -> Solved | None:
+        matrix, cost = self.master.rows()
+        signs = self.sides.signs
+        free = np.full(len(self.counts), math.inf)
+        low = np.concatenate([self.low, -free, np.where(signs > 0, 0.0, -self.dearest)])
+        high = np.concatenate([self.high, free, np.where(signs > 0, self.dearest, 0.0)])
+        gain = np.concatenate([np.ones(len(self.low)), self.counts, self.sides.numbers])
+        new = np.full(len(cost) - len(self.point.rows), max(1e-4, wanted / len(cost)))
+        rows = np.maximum(np.concatenate([self.point.rows, new]), 1e-8)
+        start = Point(
+            self.point.y, rows, np.maximum(self.point.lower, 1e-8), np.maximum(self.point.upper, 1e-8)
+        )
+        self.solved = central(matrix, cost, gain, low, high, start, wanted, pull, self.towards)
+        if self.solved is not None:
+            self.point = self.solved.point
+            self._slack = cost - matrix @ self.point.y
+        return self.solved
+
+    def _pull(self, short: float) -> np.ndarray:
+        """What holds multipliers to the best ones: across the whole box it costs about what prices were short of."""
+        firm = self.firmness * short / self.unit / len(self.side)
+        return np.concatenate([firm / self.side**2, np.zeros(len(self.counts) + len(self.sides))])
+
+    def _push(self) -> np.ndarray:
+        """How hard the program pushes against the box, group by group."""
+        n = self.master.n_groups
+        found = np.maximum(self.point.lower[:n], self.point.upper[:n])
+        return np.where(found > PUSHING, found, 0.0)
+
+    def _widen(self) -> bool:
+        """Let go where the box is in the way; False when it is nowhere."""
+        n = self.master.n_groups
+        down, up = self.point.lower[:n] > PUSHING, self.point.upper[:n] > PUSHING
+        self.low -= np.where(down, self.side, 0.0)
+        self.high += np.where(up, self.side, 0.0)
+        self.side = np.where(down | up, 2.0 * self.side, self.side)
+        return bool(np.any(down | up))
+
+    def shares(self) -> np.ndarray | None:
+        if self.solved is None:
+            return None
+        return np.concatenate(
+            [self.solved.point.rows, np.zeros(len(self.means) - len(self.solved.point.rows))]
+        )
+
+    # -- local pricing ---------------------------------------------------------------------------------------
+    def add_set(self, i: int, members: np.ndarray, slope: float) -> bool:
+        added = super().add_set(i, members, slope)
+        if added:
+            self._note(self.pricer.means_of(self.classes[i], members), slope, i)
+        return added
+
+    def _starting_points(self, i: int, fresh: int = 8) -> tuple[np.ndarray, np.ndarray]:
+        """The sets that the program cares for, what exact pricing has just found, and some groups."""
+        recent = super()._starting_points(i, self.count)
+        if self.solved is None:
+            slack = np.zeros(len(self.means))
+        else:
+            slack = np.concatenate([self._slack, np.zeros(len(self.means) - len(self._slack))])
+        rows = np.flatnonzero(np.array(self.cells) == i)
+        rows = rows[np.argsort(slack[rows], kind="stable")][: NEAR_SETS * self.count]
+        means = [self.means[j] for j in rows]
+        slopes = [self.slopes[j] for j in rows]
+        d = recent[0].shape[1]
+        return (
+            np.concatenate([np.array(means).reshape(-1, d), recent[0]]),
+            np.concatenate([np.array(slopes), recent[1]]),
+        )
+
+
+def _between(
+    pricer: Pricer, partition: list[np.ndarray], classes: list[PricingClass]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Between which multipliers the clusters of a clustering keep their groups, and some of them to begin with.
+
+    Of a group with weight w, d away from the mean of a cluster of W samples, w W/(W - w) d^2/2 is what the cluster
+    saves without it, and w W/(W + w) d^2/2 what it costs to take it in. The sum over a cluster is its cost and what a
+    component is worth, which is the same for all clusters, and as large as the box allows, nearly.
+    """
+    a = pricer.arrays
+    N, K = len(a.weight), len(partition)
+    w = a.weight.astype(np.float64)
+    join, leave, own = np.full((N, K), math.inf), np.zeros(N), np.zeros(N)
+    cost = np.zeros(K)
+    for which in classes:
+        for k in which.members:
+            members = partition[k]
+            if not members.any():
+                continue
+            c = a.system[k]
+            W = float(w[members].sum())
+            mean = w[members] @ a.points[c][members] / W
+            half = 0.5 * ((a.points[c] - mean) ** 2).sum(axis=1)
+            sizes = np.clip(np.stack([W - w, W + w]), 0, len(a.entropy[k]) - 1).astype(np.int64)
+            h, less, more = a.entropy[k][int(W)], a.entropy[k][sizes[0]], a.entropy[k][sizes[1]]
+            rest = np.maximum(W - w, 0.5 * w)
+            join[:, k] = (
+                w * W / (W + w) * half + a.scatter[c] + np.where(np.isfinite(more), more - h, math.inf)
+            )
+            saved = w * W / rest * half + a.scatter[c] + np.where(np.isfinite(less), h - less, 0.0)
+            join[members, k] = math.inf
+            leave[members] = saved[members]
+            cost[k] = float((w * half + a.scatter[c])[members].sum()) + h
+    low, high = leave, join.min(axis=1)
+    high = np.where(np.isfinite(high), np.maximum(high, low), low)
+    own = np.stack(partition).argmax(axis=0)
+    sums = [np.bincount(own, weights=end, minlength=K) for end in (low, high)]
+    used = np.array([members.any() for members in partition])
+    worth = FIRST_SHARE * float((sums[1] - cost)[used].min())
+    room = np.maximum(sums[1] - sums[0], 1e-300)
+    share = np.clip((cost + worth - sums[0]) / room, 0.0, 1.0)[own]
+    return low, high, low + share * (high - low)

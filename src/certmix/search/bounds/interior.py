@@ -1,0 +1,129 @@
+"""A primal-dual interior-point method for the master program of many components: a point near the centre, not a vertex.
+
+    max  gain y - sum pull (y - towards)^2 / 2   s.t.  rows y <= cost,  low <= y <= high
+
+Column generation from vertices swings from one end of what is not known yet to the other. From points that are about as
+far from every row as from the others it converges in a dozen rounds (Gondzio, Gonzalez-Brevis and Munari, New
+developments in the primal-dual column generation technique, EJOR 224, 2013). So a solution is wanted only to the gap
+that the round deserves.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.sparse import csr_matrix, diags
+
+MOST_STEPS = 25
+NEAR = 1e-6  # how far rows may be from what they are said to be, in units
+TO_THE_EDGE = 0.95  # share of the longest step that is taken
+LEAST_SHARE, MOST_SHARE = 0.1, 0.8  # of the complementarity that a step may leave
+SMALLEST = 1e-10
+
+
+@dataclass
+class Point:
+    """Where the method is: variables, and the multipliers of rows and of lower and upper ends."""
+
+    y: np.ndarray
+    rows: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A central point, what it is worth, and how much more there may be."""
+
+    point: Point
+    value: float
+    gap: float
+
+
+def central(
+    matrix: csr_matrix,
+    cost: np.ndarray,
+    gain: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    start: Point,
+    wanted: float,
+    pull: np.ndarray,
+    towards: np.ndarray,
+) -> Solved | None:
+    """A central point whose value is within about ``wanted`` of the best; None when the numbers give out.
+
+    ``start`` lies strictly between the ends of its variables; rows may be broken.
+    """
+    across, has_low, has_high = matrix.T.tocsr(), np.isfinite(low), np.isfinite(high)
+    n, m = len(gain), len(cost) + int(has_low.sum()) + int(has_high.sum())
+    y, x = start.y.copy(), start.rows.copy()
+    below, above = start.lower * has_low, start.upper * has_high
+    slack = cost - matrix @ y
+    slack = np.maximum(slack, 1e-2 * max(float(np.abs(slack).mean()), 1e-3))
+    diagonal = np.arange(n)
+
+    def complementarity() -> float:
+        return float(x @ slack + below[has_low] @ down[has_low] + above[has_high] @ up[has_high])
+
+    for _ in range(MOST_STEPS):
+        down, up = np.where(has_low, y - low, 1.0), np.where(has_high, high - y, 1.0)
+        away = cost - matrix @ y - slack
+        lacking = gain - pull * (y - towards) - across @ x + below - above
+        mu = complementarity() / m
+        if mu * m <= 1.5 * wanted and float(np.abs(away).max(initial=0.0)) <= NEAR:
+            break
+        weight = x / slack
+        normal = (across @ diags(weight) @ matrix).toarray()
+        normal[diagonal, diagonal] += below / down + above / up + pull
+        normal[diagonal, diagonal] *= 1.0 + 1e-13
+        try:
+            factor = cho_factor(normal, lower=True, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            break
+
+        def step(row: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, ...]:
+            """The step to complementarities that are so much more than now."""
+            right = lacking - across @ (row / slack - weight * away) + lower / down - upper / up  # noqa: B023
+            dy = cho_solve(factor, right, check_finite=False)  # noqa: B023
+            ds = away - matrix @ dy  # noqa: B023
+            dx = row / slack - weight * ds  # noqa: B023
+            return dy, ds, dx, (lower - below * dy) / down, (upper + above * dy) / up  # noqa: B023
+
+        dy, ds, dx, d_below, d_above = step(-x * slack, -below * down, -above * up)
+        primal = _longest((x, dx), (below, d_below), (above, d_above))
+        dual = _longest((slack, ds), (down, dy * has_low), (up, -dy * has_high))
+        left = (x + primal * dx) @ (slack + dual * ds)
+        left += (below + primal * d_below)[has_low] @ (down + dual * dy)[has_low]
+        left += (above + primal * d_above)[has_high] @ (up - dual * dy)[has_high]
+        share = min(max((left / (m * mu)) ** 3, LEAST_SHARE), MOST_SHARE)
+        aim = max(share * mu, wanted / m)
+        dy, ds, dx, d_below, d_above = step(
+            aim - x * slack - dx * ds,
+            (aim - below * down - d_below * dy) * has_low,
+            (aim - above * up + d_above * dy) * has_high,
+        )
+        primal = TO_THE_EDGE * _longest((x, dx), (below, d_below), (above, d_above))
+        dual = TO_THE_EDGE * _longest((slack, ds), (down, dy * has_low), (up, -dy * has_high))
+        x = np.maximum(x + primal * dx, SMALLEST)
+        below, above = below + primal * d_below, above + primal * d_above
+        y, slack = y + dual * dy, slack + dual * ds
+        if not (np.isfinite(y).all() and np.isfinite(x).all()):
+            return None
+    down, up = np.where(has_low, y - low, 1.0), np.where(has_high, high - y, 1.0)
+    point = Point(y, x, np.maximum(below, SMALLEST * has_low), np.maximum(above, SMALLEST * has_high))
+    value, gap = float(gain @ y), complementarity()
+    return Solved(point, value, gap) if math.isfinite(value) and math.isfinite(gap) else None
+
+
+def _longest(*pairs: tuple[np.ndarray, np.ndarray]) -> float:
+    """The longest step, one at most, that keeps everything from falling below zero."""
+    longest = 1.0 / TO_THE_EDGE
+    for value, change in pairs:
+        falls = change < 0
+        if falls.any():
+            longest = min(longest, float((-value[falls] / change[falls]).min()))
+    return longest

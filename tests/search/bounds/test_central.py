@@ -1,0 +1,100 @@
+"""Interior points for many components: how few rounds they take, and the planes that close what they leave."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.sparse import csr_matrix
+
+from certmix import solve
+from certmix.local.hard_em import hard_em
+from certmix.options import Options
+from certmix.presolve.instance import reduce
+from certmix.problem import Problem
+from certmix.search.bounds.central import CentralAscent
+from certmix.search.bounds.counting import CountingBound, sides_of
+from certmix.search.bounds.dual import DualBound
+from certmix.search.bounds.interior import Point, central
+from certmix.search.bounds.sides import Side, Sides
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_central_point_is_nearly_the_best(seed: int) -> None:
+    """Its value is within twice what was wanted of the optimum that a simplex method finds, and no row is broken."""
+    rng = np.random.default_rng(seed)
+    rows, cost = rng.integers(0, 2, size=(30, 12)).astype(float), rng.uniform(1.0, 3.0, size=30)
+    gain, low, high = rng.uniform(0.5, 1.0, size=12), np.full(12, -1.0), np.full(12, 2.0)
+    exact = -linprog(-gain, rows, cost, bounds=list(zip(low, high, strict=True))).fun
+    start = Point(np.zeros(12), np.full(30, 0.5), np.full(12, 0.1), np.full(12, 0.1))
+    for wanted in (1e-1, 1e-4):
+        found = central(csr_matrix(rows), cost, gain, low, high, start, wanted, np.zeros(12), np.zeros(12))
+        assert found is not None
+        assert exact - 3.0 * wanted <= found.value <= exact + 1e-4
+        assert np.all(rows @ found.point.y <= cost + 1e-4)
+        assert np.all((low < found.point.y) & (found.point.y < high))
+
+
+def begun(n: int, K: int, seed: int, gap: float) -> tuple[DualBound, float]:
+    problem = Problem(np.random.default_rng(seed).uniform(size=(n, 2)), K, weights="none")
+    instance = reduce(problem)
+    found = hard_em(instance)
+    assert found is not None
+    bound = DualBound(instance, instance.expand(found.labels), allowed=gap * found.value)
+    bound.advance_root(found.value * (1.0 - gap), np.inf)
+    return bound, found.value
+
+
+def test_few_rounds_suffice() -> None:
+    """Two hundred groups in twenty clusters take some dozens of rounds at most, where vertices took hundreds."""
+    bound, value = begun(200, 20, 0, 1e-4)
+    assert isinstance(bound.root_ascent, CentralAscent)
+    assert bound.root_bound >= value * (1.0 - 1e-3)
+    assert bound.root_ascent.iterations <= 60
+
+
+def test_children_are_the_sides_of_a_plane() -> None:
+    """A node that falls short is split by a plane; its children have no smaller bounds, and close the gap."""
+    bound, value = begun(80, 16, 13, 1e-4)
+    counting = CountingBound(bound)
+    cutoff = value * (1.0 - 1e-4)
+    explored = counting.explore(counting.root(), cutoff)
+    assert explored.open.all()
+    children = counting.branch(explored)
+    one, other = (sides_of(children, i).all[-1] for i in range(2))
+    assert (one.axis, one.at, one.least) == (other.axis, other.at, other.least)
+    assert {one.left, other.left} == {True, False}
+    again = counting.explore(children, cutoff)
+    assert np.all(again.nodes.bound >= children.bound)
+    assert again.nodes.bound.min() > children.bound.min() + 5e-4 * value
+
+
+def test_cells_between_planes_cover_the_box() -> None:
+    """Every point of the box is in a cell that is on the left of the planes that the point is on the left of."""
+    sides = Sides(
+        (Side(0, 0.3, 1, True), Side(1, -0.2, 2, False), Side(0, 0.6, 1, False), Side(1, 5.0, 1, True))
+    )
+    cells = sides.cells(np.array([0.0, -1.0]), np.array([1.0, 1.0]))
+    assert len(cells) == 6
+    for x in itertools.product(np.linspace(0.01, 0.99, 9), np.linspace(-0.99, 0.99, 9)):
+        (mine,) = [cell for cell in cells if np.all(cell.lo < x) and np.all(x < cell.hi)]
+        assert mine.inside.tolist() == [float(x[side.axis] <= side.at) for side in sides.all]
+    assert sides.numbers.tolist() == [1.0, 1.0, 0.0, 1.0]
+
+
+def test_units_do_not_matter_to_planes() -> None:
+    """Data in other units: the same nodes and the same clustering."""
+    data = np.random.default_rng(13).uniform(size=(80, 2))
+    runs = [
+        solve(
+            Problem(factor * data, 16, weights="none"),
+            "dual",
+            options=Options(gap=1e-4, time_limit=60),
+            verify=False,
+        )
+        for factor in (1.0, 2.0**-5, 2.0**10)
+    ]
+    assert len({run.nodes for run in runs}) == 1
+    assert all(np.array_equal(run.labels, runs[0].labels) for run in runs)
