@@ -59,5 +59,6 @@ def _by_levels(record: np.ndarray, d: int, groups: np.ndarray) -> tuple[np.ndarr
     cut = record[rows, 1][(axis != LEAF) & (axis <= d)]
     axis[axis > d] = d + 1 + groups[axis[axis > d] - d - 1]
     small = next(t for t in (np.int8, np.int16, np.int32) if axis.max() <= np.iinfo(t).max)
-    short = next(t for t in (np.float16, np.float32, np.float64) if (cut.astype(t) == cut).all())
+    with np.errstate(over="ignore"):  # infinite is another number
+        short = next(t for t in (np.float16, np.float32, np.float64) if (cut.astype(t) == cut).all())
     return axis.astype(small), cut.astype(short)

@@ -319,5 +319,6 @@ def _between(
     used = np.array([members.any() for members in partition])
     worth = FIRST_SHARE * float((sums[1] - cost)[used].min())
     room = np.maximum(sums[1] - sums[0], 1e-300)
-    share = np.clip((cost + worth - sums[0]) / room, 0.0, 1.0)[own]
+    with np.errstate(over="ignore"):  # then it is an end
+        share = np.clip((cost + worth - sums[0]) / room, 0.0, 1.0)[own]
     return low, high, low + share * (high - low)
