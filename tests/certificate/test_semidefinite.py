@@ -16,6 +16,7 @@ from certmix.io.certificates import Certificate
 from certmix.presolve.instance import reduce
 from certmix.problem import CannotLink, Label, MinimumSize, MustLink, Problem
 from certmix.search.bounds.semidefinite import record, visit
+from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
 from certmix.search.bounds.semidefinite.record import NoRecord, Recorder
 from certmix.status import Status
 from certmix.verify.check import Verdict, check
@@ -112,19 +113,21 @@ def test_a_certificate_is_the_same_from_steps_that_waited_in_a_file(monkeypatch:
     assert verdict_on(made[0], problem).verified
 
 
-def test_components_that_may_be_empty() -> None:
-    """Every choice of empty components has a place in the tree."""
-    problem = overlapping(2, n=14, spread=0.7, allow_empty=True)
+def test_components_that_may_be_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One root holds every choice of empty components; split by the smallest size, both sides are needed."""
+    problem = overlapping(2, n=24, spread=2.0, allow_empty=True)
+    assert verdict_on(certified(problem, *searched(problem)), problem).verified
+    monkeypatch.setitem(SemidefiniteBound.__init__.__kwdefaults__, "split_from", 1)
     result, recorder = searched(problem)
-    assert sum(entry.parent < 0 for entry in recorder.entries) == 3
+    assert sum(entry.parent < 0 for entry in recorder.entries) == 1
     certificate = certified(problem, result, recorder)
     verdict = verdict_on(certificate, problem)
     assert verdict.verified, verdict.sentence
     kind, args = certificate.arrays["tree/kind"], certificate.arrays["tree/args"]
-    assert (kind[1:3] == [AT_LEAST, AT_MOST]).all()
+    assert (kind[1:3] == [AT_MOST, AT_LEAST]).all()
     for tampered in (
         {"tree/args": np.where((kind == AT_MOST)[:, None], args + np.array([1, 0, 0]), args)},
-        {"tree/args": np.where((kind >= AT_MOST)[:, None], [1, 0, 0], args)},
+        {"tree/args": np.where((kind == AT_LEAST)[:, None], args + np.array([0, 1, 0]), args)},
         {"tree/kind": np.where(kind == AT_MOST, AT_LEAST, kind)},
     ):
         assert not verdict_on(

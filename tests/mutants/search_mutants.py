@@ -206,6 +206,14 @@ SEARCH = (
     ),
     # -- the semidefinite bound --------------------------------------------------------------------------------
     Mutant(
+        "sdp: no empty components",
+        "Where components may be empty, the cheapest sizes are looked for among clusterings that use all of them.",
+        "search/bounds/semidefinite/safe.py",
+        "        if pool.sizes[0]:  # an empty component",
+        "        if False:  # an empty component",
+        ("tests/search/bounds/semidefinite/test_bound.py",),
+    ),
+    Mutant(
         "safe bound without its correction",
         "The smallest eigenvalue is believed to be zero where it is negative.",
         "search/bounds/semidefinite/safe.py",

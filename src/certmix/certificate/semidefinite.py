@@ -19,7 +19,7 @@ from certmix.io.certificates import Certificate
 from certmix.ledger import Ledger
 from certmix.options import Options
 from certmix.presolve.instance import reduce
-from certmix.problem import Problem, interchangeable
+from certmix.problem import Problem
 from certmix.result import Result
 from certmix.search.bounds.semidefinite.record import Recorder, Step
 from certmix.verify.check import Verdict, check
@@ -108,11 +108,10 @@ def tell(recorder: Recorder, problem: Problem, result: Result) -> Draft:
     entries = recorder.entries
     inner = {entry.parent for entry in entries}
     draft, stored = Draft(), Store(result.n_components)
-    roots = _roots(draft, problem)
     number: list[int] = []
     for i, entry in enumerate(entries):
         if entry.parent < 0:
-            number.append(roots[entry.empty])
+            number.append(0)
         elif entry.size >= 0:
             kind = AT_MOST if entry.inside else AT_LEAST
             number.append(draft.node(number[entry.parent], kind, entry.component, entry.size))
@@ -136,24 +135,6 @@ def tell(recorder: Recorder, problem: Problem, result: Result) -> Draft:
                 draft.steps.append({"node": number[i], "kind": "semidefinite", "arrays": PREFIX, "at": at})
     draft.arrays.update(stored.arrays())
     return draft
-
-
-def _roots(draft: Draft, problem: Problem) -> dict[tuple[int, ...], int]:
-    """The nodes at which the search begins: one for every choice of empty components, up to exchange.
-
-    Where components of a class may be empty, either the first of them is, and one looks at the others, or none is.
-    """
-    may, classes = problem.size_lower == 0, interchangeable(problem)
-    nodes: dict[tuple[int, ...], int] = {(): 0}
-    for c in np.unique(classes[may]):
-        members = np.flatnonzero((classes == c) & may).tolist()
-        for empty, node in list(nodes.items()):
-            del nodes[empty]
-            for count, k in enumerate(members):
-                nodes[*empty, *members[:count]] = draft.node(node, AT_LEAST, k, 0)
-                node = draft.node(node, AT_MOST, k, 0)
-            nodes[*empty, *members] = node
-    return {tuple(sorted(empty)): node for empty, node in nodes.items()}
 
 
 class Store:

@@ -6,6 +6,8 @@ compiled code makes floats of signed and unsigned numbers together; bits are the
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from certmix.kernels.compiled import njit
@@ -28,6 +30,12 @@ def unpacked(words: np.ndarray, K: int) -> np.ndarray:
     """The other way round: booleans of shape (..., K)."""
     numbers = np.ascontiguousarray(words, dtype="<i8")
     return np.unpackbits(numbers.view(np.uint8), axis=-1, count=K, bitorder="little").astype(bool)
+
+
+def narrowest(K: int) -> type[np.signedinteger[Any]]:
+    """The smallest whole numbers in which words of so many components can be stored."""
+    fit = (t for t, bits in ((np.int8, 7), (np.int16, 15), (np.int32, 31)) if bits >= K)
+    return next(fit, np.int64)
 
 
 def undecided(words: np.ndarray) -> np.ndarray:

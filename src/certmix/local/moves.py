@@ -77,6 +77,12 @@ class LocalSearch:
             if not exact or not self.descend(kept, cost):
                 return kept, cost
 
+    def perturbed(self, labels: np.ndarray, patience: int, most: int) -> tuple[np.ndarray, float]:
+        """The best local optimum by ``most`` perturbations, or until so many in a row bring nothing, and its cost."""
+        cost = self.load(labels)
+        found = self.explore(AT_LABELS, patience=patience, trials=most)
+        return (self.state.label.copy(), found) if found < cost else (labels, cost)
+
     def descend(self, labels: np.ndarray, cost: float, steps: int = 50) -> bool:
         """Exact classification EM from labels of that cost; True if better ones are now in the state."""
         self.load(labels)

@@ -83,7 +83,8 @@ def together(
         for i in range(len(nodes)):
             region = Region(*(nodes[name][i] for name in ("mask", "a", "b", "apart"))).copy()
             record = int(nodes["record"][i])
-            visited = bound.visit(region, None, -math.inf, cutoff, Threads(1), i, recorder.begin(record))
+            note, start = recorder.begin(record), nodes["warm"][i]
+            visited = bound.visit(region, start, -math.inf, cutoff, Threads(1), i, note)
             if not visited.open:
                 recorder.settled(record)
             if visited.bound < cutoff:

@@ -38,6 +38,10 @@ PARTITION_TIME = 0.05  # share of the time left for exchanges, and again for dea
 TRIAL_TIME = 0.02  # likewise, for parts of one size that are only looked at
 MORE_TIME = 1.5  # times as long as before a part may take when it is tried again
 FIRST_ROUND = 0.9  # share of the time left that parts may take when they are first worked on
+PERTURBED = (
+    8  # perturbations in a row, times components, that bring a part nothing: so good is its partition ...
+)
+MOST_PERTURBED = 200  # ... and no more in all
 
 MOST_KEPT = 2**29  # bytes for what parts can go on from when they are tried again
 MOST_SEARCHED = (
@@ -333,7 +337,8 @@ class PartsRun:
         part = Part(groups, samples, math.inf, first_bound(instance), math.inf)
         if labels is not None:
             part.share = float(problem.objective.best(labels).value)
-            found, _ = LocalSearch(instance).improve(instance.contract(labels), exact=False)
+            start, most = instance.contract(labels), MOST_PERTURBED
+            found, _ = LocalSearch(instance).perturbed(start, PERTURBED * instance.n_components, most)
             part.value = min(part.share, float(problem.objective.best(instance.expand(found)).value))
         return part
 

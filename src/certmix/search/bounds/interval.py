@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from certmix.kernels.candidates import packed, unpacked
+from certmix.kernels.candidates import narrowest, packed, unpacked
 from certmix.kernels.interval import DECIDED, OPEN, explore_batch
 from certmix.kernels.splitting import SPLIT_GROUP, SPLIT_MEAN, SPLIT_SIZE
 from certmix.presolve.arrays import instance_arrays
@@ -44,10 +44,7 @@ class IntervalBound:
         self.threads = threads or Threads(1)
         self.splits = splits or NoSplits()
         self.arrays = instance_arrays(instance)._replace(allowance=allowance)
-        narrow = [
-            t for t, bits in ((np.int8, 7), (np.int16, 15), (np.int32, 31)) if instance.n_components <= bits
-        ]
-        self._stored = narrow[0] if narrow else np.int64
+        self._stored = narrowest(instance.n_components)
         self._bits = packed(np.eye(instance.n_components, dtype=bool)).astype(self._stored)
 
     def root(self) -> Nodes:

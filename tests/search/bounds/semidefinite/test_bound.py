@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from certmix import Problem, solve
 from certmix.presolve.instance import reduce
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
+from certmix.search.bounds.semidefinite.contraction import Region
+from certmix.search.threads import Threads
 
 
 def clusters(n: int = 60) -> Problem:
@@ -16,12 +20,27 @@ def clusters(n: int = 60) -> Problem:
     return Problem(data, 3, variance=1.0, allow_empty=True)
 
 
-def test_roots_of_few_components_come_first() -> None:
-    """They are cheap, and no bound counts before every root has one."""
+def test_one_root_serves_all_choices_of_empty_components() -> None:
+    """Its bound holds for clusterings that leave some empty, and an empty one that would cost too much is excluded."""
     problem = clusters()
     roots = SemidefiniteBound(reduce(problem), None).root()
-    assert (np.diff((roots["b"] > 0).sum(axis=1)) >= 0).all()
-    assert len(roots) == 3
+    assert len(roots) == 1
+    assert (roots["a"] == 0).all()
+
+
+def test_components_stay_empty_where_that_is_best() -> None:
+    """Three pairs of samples close together: the entropy of a second component is more than it saves."""
+    data = np.repeat(np.array([[0.0, 0.0], [0.3, 0.0], [0.0, 0.3]]), 2, axis=0)
+    problem = Problem(data, 4, variance=1.0, allow_empty=True)
+    truth = solve(problem, "enumerate", gap=0.0)
+    assert len(np.unique(truth.labels)) < 4
+    bound = SemidefiniteBound(reduce(problem), truth.labels)
+    root = bound.root()
+    region = Region(*(root[name][0] for name in ("mask", "a", "b", "apart")))
+    assert bound.visit(region, None, -math.inf, math.inf, Threads(1)).bound <= truth.objective
+    found = solve(problem, "sdp", gap=1e-9, verify=True)
+    assert abs(found.objective - truth.objective) <= 1e-9
+    assert found.certificate_level == "verified"
 
 
 def test_a_root_that_is_split_has_bounds_before_it_is_visited() -> None:
@@ -29,7 +48,7 @@ def test_a_root_that_is_split_has_bounds_before_it_is_visited() -> None:
     problem = clusters()
     best = solve(problem, "sdp", gap=1e-6, verify=False)
     roots = SemidefiniteBound(reduce(problem), best.labels, split_from=1).root()
-    split = (roots["b"] > 0).all(axis=1)
-    assert split.sum() == 2
-    assert np.isfinite(roots.bound[split]).all()
-    assert roots.bound[split].min() <= best.objective
+    assert len(roots) == 2
+    assert np.isfinite(roots.bound).all()
+    assert roots.bound.min() <= best.objective
+    assert all(start is not None for start in roots["warm"])  # what was done for it is not done again

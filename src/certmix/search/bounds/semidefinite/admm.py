@@ -2,7 +2,8 @@
 
     minimise    sum_b <C_b, X_b> + alpha_b tr X_b
     subject to  X_b positive semidefinite, X_b >= 0, X_b = 0 for pairs apart, sizes of block b in its interval,
-                sum over the blocks of a pool of tr X_b = components in the pool,   sum_b X_b r = r.
+                sum over the blocks of a pool of tr X_b = components in the pool (at most, where they may be empty),
+                sum_b X_b r = r.
 
 It is the Lagrangian (Dantzig-Wolfe) bound with a semidefinite pricing problem for every interval of sizes: concave
 entropies are chords only inside a block, and the multipliers of the last row, one for each sample, are shared by all
@@ -225,7 +226,10 @@ class Method:
             counts[b.pool] -= b.trace
         for b, (mine, _) in zip(blocks, pairs, strict=True):
             values[b.pool].append(mine)
-        return np.array([level_of(np.concatenate(v), count) for v, count in zip(values, counts, strict=True)])
+        found = [level_of(np.concatenate(v), count) for v, count in zip(values, counts, strict=True)]
+        # What costs more than an empty component is not held where a component may be empty.
+        least = [-pool.entropy[0] / self.sigma if pool.sizes[0] else -np.inf for pool in self.pools]
+        return np.maximum(found, least)
 
 
 def level_of(values: np.ndarray, count: float) -> float:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from certmix import memory
+from certmix.kernels.candidates import narrowest, packed
 from certmix.local.moves import LocalSearch
 from certmix.presolve.arrays import instance_arrays
 from certmix.presolve.instance import Instance
 from certmix.search.bounds.base import Explored
-from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.scale import Scale
 from certmix.search.bounds.semidefinite.contraction import Region
 from certmix.search.bounds.semidefinite.pools import MOST_BLOCKS, most_entries
@@ -70,8 +70,7 @@ class SemidefiniteBound:
         self.T = soft_minimum(instance, self.labels, scale.cost)
         self.threads = threads or Threads(1)
         self.should_stop, self.on_root_bound = should_stop, on_root_bound
-        self._roots = IntervalBound(instance).root()
-        self._proved = np.full(len(self._roots), -np.inf)
+        self._proved = np.full(1, -np.inf)
         self._interrupted = False
         self._warm = WarmStore()
         self._local = LocalSearch(instance)
@@ -91,30 +90,24 @@ class SemidefiniteBound:
         )
 
     def root(self) -> Nodes:
-        """The roots: one for each choice of empty components; where none is empty it may be split by the smallest size.
-
-        Those of few components come first: they are soon closed, and until all roots are bounded nothing is known.
-        """
-        nodes, N = self._roots, self.instance.n_groups
+        """One root, for components that may be empty too, or two: a large one is split by the smallest size."""
+        instance, N = self.instance, self.instance.n_groups
         memory.require(4.0 * N * N, f"pairs of {N:,} samples")
         apart = np.zeros((N, N), dtype=bool)
-        pairs = self.instance.conflicts
+        pairs = instance.conflicts
         apart[pairs[:, 0], pairs[:, 1]] = apart[pairs[:, 1], pairs[:, 0]] = True
-        roots = []
-        for i in np.argsort((nodes["b"] > 0).sum(axis=1), kind="stable"):
-            record = self.recorder.add_root(nodes["b"][i])
-            mask = nodes["mask"][i, :, 0].astype(np.int64)  # of one word: the engine takes no more components
-            root = {
-                "mask": mask,
-                "a": nodes["a"][i],
-                "b": nodes["b"][i],
-                "record": record,
-                "bound": -math.inf,
-            }
-            roots += self._by_smallest(root, apart)
+        root = {
+            "mask": packed(instance.allowed)[:, 0],  # of one word: the engine takes no more components
+            "a": instance.size_lower.astype(np.float64),
+            "b": np.minimum(instance.size_upper, instance.n_samples).astype(np.float64),
+            "record": self.recorder.add_root(),
+            "bound": -math.inf,
+            "warm": None,
+        }
+        roots = self._by_smallest(root, apart)
         objects = np.empty((2, len(roots)), dtype=object)
-        for i in range(len(roots)):
-            objects[0, i] = apart
+        for i, one in enumerate(roots):
+            objects[0, i], objects[1, i] = apart, one["warm"]
         self._proved = np.array([r["bound"] for r in roots])
         return Nodes(
             {
@@ -152,7 +145,7 @@ class SemidefiniteBound:
                 region = Region(child["mask"], child["a"], child["b"], apart).copy()
                 note = self.recorder.begin(child["record"])
                 visit = NodeVisit(self._around, region, None, -math.inf, math.inf, self.threads, note)
-                child["bound"] = visit.glance()
+                child["bound"], child["warm"] = visit.glance()
         return children
 
     def packed(self, nodes: Nodes) -> Nodes:
@@ -167,7 +160,7 @@ class SemidefiniteBound:
         return Nodes(
             {
                 **nodes.fields,
-                "mask": nodes["mask"].astype(self._roots["mask"].dtype),
+                "mask": nodes["mask"].astype(narrowest(self.instance.n_components)),
                 "apart": apart,
                 "warm": self._warm.put(nodes["warm"], nodes.bound),
                 "T": np.stack([s.T for s in starts]),

@@ -122,7 +122,7 @@ def impossible(
     weight = np.round(r * r)
     price = proof.prices[p]
     hopeless = np.ones(len(rows), dtype=bool)
-    likely = int(np.argmin(np.where(pool.sizes, price, np.inf)))
+    likely = 1 + int(np.argmin(np.where(pool.sizes, price, np.inf)[1:]))
     mine = [i for i, b in enumerate(method.blocks) if b.pool == p]
     # The block with the cheapest size first: most pairs are possible there, and need no other test.
     mine.sort(key=lambda i: not method.blocks[i].low <= likely <= method.blocks[i].high)

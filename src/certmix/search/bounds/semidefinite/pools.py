@@ -36,7 +36,7 @@ class ComponentPool:
     components : the components
     index : (P,), super-points that may be in them, ascending
     must : position in ``index`` of the super-point that is in the (only) component, or -1
-    sizes : (n + 1,) bool, sizes that are not excluded
+    sizes : (n + 1,) bool, sizes that are not excluded; zero is one of them where components may be empty
     entropy : (n + 1,)
     points : (P, d), relative to the prior mean; linear : (P,); gamma : (d,)
     """
@@ -78,7 +78,7 @@ class SizeBlock:
 
 
 def pools_of(region: Region, shape: Contraction, instance: Instance) -> list[ComponentPool]:
-    """The pools of a node; components of size zero have none."""
+    """The pools of a node; components that are empty have none."""
     system = np.zeros(instance.n_components, dtype=np.int64)
     if not instance.shared:
         system = np.arange(instance.n_components)
@@ -96,7 +96,7 @@ def pools_of(region: Region, shape: Contraction, instance: Instance) -> list[Com
             "ij,ij->i", points, points
         )
         table = instance.entropy[k]
-        allowed = (sizes >= max(region.a[k], 1)) & (sizes <= region.b[k]) & np.isfinite(table)
+        allowed = (sizes >= region.a[k]) & (sizes <= region.b[k]) & np.isfinite(table)
         found.append(
             ComponentPool(ks, index, must, allowed, np.array(table), points, linear, instance.prior_weight[k])
         )
@@ -135,7 +135,7 @@ def cost_matrix(pool: ComponentPool, root: np.ndarray, high: int, slope: float) 
 
 def first_blocks(pool: ComponentPool, sizes: np.ndarray) -> list[tuple[int, int]]:
     """Size intervals to begin with: finer around the incumbent's sizes, coarse elsewhere."""
-    allowed = np.flatnonzero(pool.sizes)
+    allowed = np.flatnonzero(pool.sizes[1:]) + 1
     low, high = int(allowed[0]), int(allowed[-1])
     if is_linear(pool, low, high):
         return [(low, high)]

@@ -147,7 +147,6 @@ class RecordedNode:
     component: int = -1
     inside: bool = True  # is the group in the component, or in none of those that it stands for
     size: int = -1  # instead of a group: is the component no larger than this, or are all of them larger
-    empty: tuple[int, ...] = ()  # components without samples: of a root
     steps: list[AnyStep] = field(default_factory=list)
     best: AnyStep | None = None  # the proof of the node's bound while it is open
     given: AnyStep | None = None  # the same before it was visited
@@ -180,9 +179,9 @@ class Recorder:
         self.entries.append(RecordedNode(parent, component=component, inside=inside, size=size))
         return len(self.entries) - 1
 
-    def add_root(self, largest: np.ndarray) -> int:
-        """A root of the search, by the largest sizes of its components; there is one for every choice of empty ones."""
-        self.entries.append(RecordedNode(-1, empty=tuple(np.flatnonzero(largest <= 0).tolist())))
+    def add_root(self) -> int:
+        """The root of the search."""
+        self.entries.append(RecordedNode(-1))
         return len(self.entries) - 1
 
     def begin(self, node: int) -> Note:
@@ -227,8 +226,7 @@ class Recorder:
         arrays["best"], arrays["given"] = (
             np.array([-1 if s is None else s.number for s in of]) for of in (bests, givens)
         )
-        empty = {str(i): list(e.empty) for i, e in enumerate(entries) if e.empty}
-        return State({"empty": empty}, arrays, {str(number): s.stored() for number, s in used.items()})
+        return State({}, arrays, {str(number): s.stored() for number, s in used.items()})
 
     def go_on(self, state: State, open_nodes: np.ndarray) -> None:
         """Take a state up, with these nodes open: what was written down of a visit that did not end is forgotten."""
@@ -242,7 +240,6 @@ class Recorder:
         self.entries = []
         for i, decisions in enumerate(zip(*(a[name].tolist() for name in DECISIONS), strict=True)):
             entry = RecordedNode(**dict(zip(DECISIONS, decisions, strict=True)))
-            entry.empty = tuple(state.numbers["empty"].get(str(i), ()))
             entry.best, entry.given = step[int(a["best"][i])], step[int(a["given"][i])]
             own = a["steps"][ends[i] - a["step_count"][i] : ends[i]]
             entry.steps = [s for s in (step[n] for n in own.tolist()) if s is not None]
@@ -350,7 +347,7 @@ class NoRecord(Recorder):
     def add_size(self, parent: int, component: int, size: int, inside: bool) -> int:
         return -1
 
-    def add_root(self, largest: np.ndarray) -> int:
+    def add_root(self) -> int:
         return -1
 
     def begin(self, node: int) -> Note:

@@ -5,7 +5,8 @@ For every cluster S of m samples in block b, with x_s = r_s / sqrt(m) on S and T
     cost(S) - sum_{s in S} T_s  >=  lambda_min(S_b) + x' N x + entropy[m] - slope m,
 
 because the rows of block b hold for it with the right sign and N >= 0 where X may be positive. Hence the bound is
-``sum_s T_s`` plus the cheapest sizes that add up to n, each size m costing psi(m) = lambda_min + entropy[m] - slope m.
+``sum_s T_s`` plus the cheapest sizes that add up to n, each size m costing psi(m) = lambda_min + entropy[m] - slope m,
+and an empty component, where there may be one, entropy[0].
 """
 
 from __future__ import annotations
@@ -64,6 +65,9 @@ def prove(method: Method, constant: float, error: float, terms: int, grain: floa
     for i, b in enumerate(blocks):
         sizes = np.flatnonzero(pools[b.pool].sizes[b.low : b.high + 1]) + b.low
         costs[b.pool, sizes] = level[i] + pools[b.pool].entropy[sizes] - b.slope * sizes
+    for p, pool in enumerate(pools):
+        if pool.sizes[0]:  # an empty component
+            costs[p, 0] = pool.entropy[0]
     alone = np.empty_like(costs)
     counts = np.array([p.count for p in pools], dtype=np.int64)
     total = profile(costs, counts, alone)

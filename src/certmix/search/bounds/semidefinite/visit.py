@@ -155,13 +155,14 @@ class NodeVisit:
                 return self._open()
             self.warm = Warm(self.shape, self.method, alone=True)
 
-    def glance(self) -> float:
-        """What a few iterations prove; nothing is taken from the node."""
-        if self._prepared() is None:
-            self.method.run(TUNING.iterations)
-            self._proved()
-            self.note.stalled()
-        return self.bound
+    def glance(self) -> tuple[float, Warm | None]:
+        """What a few iterations prove, and where they stopped; nothing is taken from the node."""
+        if self._prepared() is not None:
+            return self.bound, None
+        self.method.run(TUNING.iterations)
+        self._proved()
+        self.note.stalled()
+        return self.bound, keep(self.shape, self.method)
 
     def _prepared(self) -> VisitedNode | None:
         """Propagate, contract and set the method up; the node, if that settles it."""
@@ -182,13 +183,19 @@ class NodeVisit:
         self.constant = constant
         self.shape = contract(region, instance)
         pools = pools_of(region, self.shape, instance)
-        if any(not p.sizes.any() or len(p.index) == 0 for p in pools):
+        idle = [pool for pool in pools if not pool.sizes[1:].any() or len(pool.index) == 0]
+        if not idle:
+            self.method, self.history = self._started(pools), []
+            used = {b.pool for b in self.method.blocks}
+            # Every other size that is left for such a pool was ruled out in a parent, against the cutoff.
+            idle = [pool for p, pool in enumerate(pools) if p not in used]
+            if idle:
+                self.warm = Warm(self.shape, self.method, alone=True)
+        if any(not pool.sizes[0] for pool in idle):
             return nothing
-        self.method, self.history = self._started(pools), []
-        if len({b.pool for b in self.method.blocks}) < len(pools):
-            # Every size that is left for some pool was ruled out in a parent, against the cutoff.
-            return nothing
-        return None
+        for pool in idle:
+            region.b[pool.components] = 0
+        return self._prepared() if idle else None
 
     def _started(self, pools: list[ComponentPool]) -> Method:
         """The method where the last one stopped, or from multipliers; the matrices of the last one are given up."""
@@ -262,7 +269,8 @@ class NodeVisit:
         found.apply(region, shape, method)
         if names:
             self._named()
-        return Next.CONTRACT if names or found.gone.any() else Next.GO_ON
+        emptied = len({b.pool for b in method.blocks}) < len(method.pools)
+        return Next.CONTRACT if names or emptied or found.gone.any() else Next.GO_ON
 
     def _pairs_apart(self, proof: Proof) -> np.ndarray:
         shape, method = self.shape, self.method
