@@ -64,8 +64,8 @@ class Clusterings:
         i = self.instance
         out = np.empty((len(self.labels), i.n_components, i.n_features))
         for k in range(i.n_components):
-            total = self.members[:, :, k] * i.weight @ i.points[self._system(k)]
-            full = self.sizes[:, k, None] + i.prior_weight[k]
+            total = self.members[:, :, k] @ (i.mass * i.points[self._system(k)])
+            full = self.members[:, :, k] @ i.mass + i.prior_weight[k]
             push = total + i.prior_weight[k] * i.prior_mean[k]
             out[:, k] = np.clip(
                 np.where(full > 0, push / np.where(full > 0, full, 1.0), 0.0), lower[k], upper[k]
@@ -79,8 +79,8 @@ class Clusterings:
         total = np.zeros(len(self.labels))
         for k in range(i.n_components):
             c = self._system(k)
-            away = ((i.points[c][None] - means[:, k, None]) ** 2).sum(axis=2)
-            total += (self.members[:, :, k] * (0.5 * i.weight * away + i.scatter[c])).sum(axis=1)
+            away = (i.mass * (i.points[c][None] - means[:, k, None]) ** 2).sum(axis=2)
+            total += (self.members[:, :, k] * (0.5 * away + i.scatter[c])).sum(axis=1)
             total += 0.5 * (means[:, k] - i.prior_mean[k]) ** 2 @ i.prior_weight[k]
             total += i.entropy[k, self.sizes[:, k]]
         return total

@@ -72,13 +72,14 @@ class Pricing:
 
     def place(self) -> Place:
         """For the kernels."""
-        numbers = (self.points, self.weight, self.cost, self.gamma, self.prior_mean, self.lo, self.hi)
+        groups = (self.points, self.weight, self.weight[:, None], self.cost)
+        numbers = (*groups, self.gamma, self.prior_mean, self.lo, self.hi)
         return Place(*numbers, self.entropy, self.concave, float(self.a), float(self.b))
 
     def price(
         self, threshold: float = np.inf, tolerance: float = 1e-9, nodes: int = 100_000, start: float = np.inf
     ) -> tuple[float, float, int, bool]:
-        cells = cells_of(self.points, self.weight, self.status == 0, self.partner)
+        cells = cells_of(self.points, self.weight, self.weight[:, None], self.status == 0, self.partner)
         return self._price(cells, threshold, tolerance, nodes, start)
 
     def price_by_cells(
@@ -87,7 +88,7 @@ class Pricing:
         """The same over the cells of a kd-tree; knows nothing of partners."""
         free = self.status == 0
         return self._price(
-            build_tree(self.points[free], self.weight[free]), threshold, tolerance, nodes, start
+            build_tree(self.points[free], self.weight[free], self.weight[free, None]), threshold, tolerance, nodes, start
         )
 
     def _price(

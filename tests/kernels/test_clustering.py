@@ -100,9 +100,9 @@ def test_change_of_a_move_is_the_difference_of_the_costs() -> None:
         if k == target:
             continue
         a, b = (0, 0) if instance.shared else (k, target)
-        common = model.points, model.region, model.penalty
-        change = removal(*common, a, g, w, m[k], state.centre, k) - instance.scatter[a, g]
-        change += insertion(*common, b, g, w, m[target], state.centre, target) + instance.scatter[b, g]
+        common = model.points, model.mass, model.region, model.penalty
+        change = removal(*common, a, g, state.load, state.centre, k) - instance.scatter[a, g]
+        change += insertion(*common, b, g, state.load, state.centre, target) + instance.scatter[b, g]
         change += model.entropy[k, m[k] - w] - model.entropy[k, m[k]]
         change += model.entropy[target, m[target] + w] - model.entropy[target, m[target]]
         shift(model, state, g, target)

@@ -92,7 +92,7 @@ def test_box_distances_are_those_of_the_nearest_and_farthest_point() -> None:
         d = int(rng.integers(1, 4))
         lo, hi = np.sort(rng.normal(size=(2, d)), axis=0)
         x = rng.normal(scale=2.0, size=d)
-        near, far = box_distances(x[None, None], 0, 0, lo[None], hi[None], 0)
+        near, far = box_distances(x[None, None], np.ones((1, 1)), 0, 0, lo[None], hi[None], 0)
         corners = np.array(np.meshgrid(*np.stack([lo, hi], axis=1))).reshape(d, -1).T
         assert near == pytest.approx(((x - np.clip(x, lo, hi)) ** 2).sum())
         assert far == pytest.approx(((x - corners) ** 2).sum(axis=1).max())

@@ -25,23 +25,24 @@ def random_masks(rng: np.random.Generator, instance: Instance) -> np.ndarray:
     return mask[:, None]
 
 
-def numpy_sums(mask: np.ndarray, arrays: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def numpy_sums(mask: np.ndarray, arrays: Arrays) -> tuple[np.ndarray, ...]:
     K, d = arrays.gamma.shape
-    weight, points, cost = np.zeros(K), np.zeros((K, d)), np.zeros(K)
+    weight, mass, points, cost = np.zeros(K), np.zeros((K, d)), np.zeros((K, d)), np.zeros(K)
     for k in range(K):
         mine = mask[:, 0] == 1 << k
         c = arrays.system[k]
-        w, x = arrays.weight[mine], arrays.points[c][mine]
-        weight[k] = w.sum()
-        points[k] = (w[:, None] * x).sum(axis=0)
-        cost[k] = (0.5 * w * (x**2).sum(axis=1) + arrays.scatter[c][mine]).sum()
-    return weight, points, cost
+        m, x = arrays.mass[mine], arrays.points[c][mine]
+        weight[k], mass[k] = arrays.weight[mine].sum(), m.sum(axis=0)
+        points[k] = (m * x).sum(axis=0)
+        cost[k] = 0.5 * (m * x**2).sum() + arrays.scatter[c][mine].sum()
+    return weight, mass, points, cost
 
 
 def assert_sums(rest: Rest, mask: np.ndarray, arrays: Arrays) -> None:
-    weight, points, cost = numpy_sums(mask, arrays)
+    weight, mass, points, cost = numpy_sums(mask, arrays)
     scale = 1.0 + np.abs(points).max() + np.abs(cost).max()
     np.testing.assert_allclose(rest.weight, weight)
+    np.testing.assert_allclose(rest.mass, mass)
     np.testing.assert_allclose(rest.points, points, atol=1e-12 * scale)
     np.testing.assert_allclose(rest.cost, cost, atol=1e-12 * scale)
     left = np.sort(rest.groups[: rest.left[0]])
@@ -73,7 +74,7 @@ def test_what_is_left_is_sorted_by_every_coordinate() -> None:
         points = rng.normal(size=(arrays.points.shape[0], N, d))
         order = np.argsort(points, axis=1).transpose(0, 2, 1).copy()
         arrays = arrays._replace(
-            points=points, order=order, weight=np.ones(N), scatter=np.zeros(points.shape[:2])
+            points=points, order=order, weight=np.ones(N), mass=np.ones((N, 1)), scatter=np.zeros(points.shape[:2])
         )
         for left in (1, 3, N // 2):
             mask = np.ones((N, 1), dtype=np.int64)
@@ -128,7 +129,9 @@ def test_sums_carried_down_the_tree_are_those_of_the_node() -> None:
                 node = explored.nodes
                 left = node["left"][i]
                 rest = Rest(
-                    left, np.array([len(left)]), node["weight"][i], node["points"][i], node["cost"][i]
+                    left,
+                    np.array([len(left)]),
+                    *(node[name][i] for name in ("weight", "mass", "points", "cost")),
                 )
                 settle(node["mask"][i].astype(np.int64), bound.arrays, rest)
                 assert_sums(rest, node["mask"][i].astype(np.int64), bound.arrays)

@@ -32,6 +32,7 @@ from ways.loops import (
     semidefinite_bound,
     split_semidefinite_bound,
 )
+from ways.masses import masses
 from ways.models import (
     few_clusterings,
     few_with_own_variances,
@@ -92,6 +93,7 @@ WAYS = (
     ),
     Way("noise", 0.2, noisy, lambda problem, _: problem.n_samples <= 9),
     Way("race", 0.1, raced, taken_by("race")),
+    Way("masses", 0.3, masses, lambda problem, _: problem.n_samples <= 9),
 )
 NAMES = tuple(way.name for way in WAYS)
 BY_CLOCK = frozenset({"stopped"})

@@ -35,12 +35,13 @@ def walk(pricing: Pricing, threshold: float, most: int) -> Walk:
         return Walk(np.array([LEAF], dtype=np.int8), np.zeros(0), pricing.one_sample(), 1, True)
     prior = np.array(root.prior_weight[0]), np.array(root.prior_mean[0])
     table = np.array(root.entropy[0]), bool(boxes.straight[0])
-    place = Place(points, weight, constant, *prior, lo[0], hi[0], *table, *sizes)
+    mass = np.array(weight, dtype=np.float64)[:, None]
+    place = Place(points, weight, mass, constant, *prior, lo[0], hi[0], *table, *sizes)
     goal, cheap = Goal(threshold, 0.0, most, math.inf, current().flag, True), room_for(1, root.d)
     partner = np.full(root.N, -1)
     i, j = root.conflicts.T
     partner[i], partner[j] = j, i
-    cells, forced = cells_of(points, weight, free, partner), sums(place, pricing.forced)
+    cells, forced = cells_of(points, weight, mass, free, partner), sums(place, pricing.forced)
     bound, _, nodes, complete, record = price(cells, constant[free], place, forced, goal, cheap)
     axis, cut = _by_levels(record, root.d, pricing.groups[free])
     return Walk(axis, cut, min(bound, pricing.one_sample()), nodes, complete)

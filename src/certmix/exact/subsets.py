@@ -58,9 +58,11 @@ def subset_table(instance: Instance) -> SubsetTable:
             penalty, rounding = _turned_box(instance, k, members, size)
             own = own + (np.where(size > 0, 0.0, penalty) if tied else penalty)
             error += rounding * int(np.count_nonzero(instance.classes == instance.classes[k]))
-        own = own + (
-            instance.entropy[k, size] if instance.entropy_exact else size * problem.covariance.half_log_det[k]
-        )
+        if instance.entropy_exact:
+            own = own + instance.entropy[k, size]
+        else:
+            half = problem.covariance.half_log_det[k] if instance.counted else 0.0
+            own = own + size * half + instance.constant / instance.n_components
         own[never | now] = np.inf
         cost.append(own)
         blocked.append(never)
@@ -99,7 +101,7 @@ def _quadratic_costs(
     """The part of the cost that depends on the mean: at the average if tied, else at the best mean."""
     c = 0 if instance.shared else k
     x, gamma, prior_mean = instance.points[c], instance.prior_weight[k], instance.prior_mean[k]
-    total, weight = (members * instance.weight) @ x, size[:, None] + gamma
+    total, weight = members @ (instance.mass * x), members @ instance.mass + gamma
     mean = np.where(weight > 0, (total + gamma * prior_mean) / np.where(weight > 0, weight, 1.0), 0.0)
     if boxed:
         mean = np.clip(mean, instance.mean_lower[k], instance.mean_upper[k])
@@ -108,7 +110,7 @@ def _quadratic_costs(
     cost = members @ instance.scatter[c]
     for g in range(instance.n_groups):
         away = x[g] - mean
-        cost = cost + (0.5 * instance.weight[g]) * members[:, g] * np.einsum("sj,sj->s", away, away)
+        cost = cost + 0.5 * members[:, g] * np.einsum("sj,sj->s", instance.mass[g] * away, away)
     return np.asarray(cost + 0.5 * (mean - prior_mean) ** 2 @ gamma)
 
 
@@ -182,7 +184,7 @@ def _rounding(instance: Instance) -> float:
         ends = np.concatenate([x, prior_mean[None], np.zeros((1, d))])
         ends = np.concatenate([ends, np.clip(ends, instance.mean_lower[k], instance.mean_upper[k])])
         largest = np.abs(ends).max(axis=0)
-        here = instance.weight * ((np.abs(x) + largest) ** 2).sum(axis=1) + 2 * instance.scatter[c]
+        here = (instance.mass * (np.abs(x) + largest) ** 2).sum(axis=1) + 2 * instance.scatter[c]
         samples = np.maximum(samples, here)
         prior += float(gamma @ (np.abs(prior_mean) + largest) ** 2)
     quadratic = float(samples.sum()) + prior

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from certmix.kernels.compiled import njit
+from certmix.kernels.contraction import mass_step
 
 CELLS_FROM = 3000  # from so many groups on they are gathered in cells
 SMALL_CELL = 8  # groups; a cell of so many has them for its children
@@ -24,35 +25,41 @@ class Cells(NamedTuple):
     members: np.ndarray  # (M,) how many groups, as floats
     lower: np.ndarray  # (M, d) box of the groups
     upper: np.ndarray
-    weight: np.ndarray  # (M,)
+    weight: np.ndarray  # (M,) samples; the fewest and the most in a group
     lightest: np.ndarray
     heaviest: np.ndarray
-    total: np.ndarray  # (M, d) weighted sum
-    square: np.ndarray  # (M,) half the weighted sum of squares
+    mass: np.ndarray  # (M, d) or (M, 1); the least and the largest of a group
+    least_mass: np.ndarray
+    most_mass: np.ndarray
+    total: np.ndarray  # (M, d) sum of mass times point
+    square: np.ndarray  # (M,) half the sum of mass times squares
 
 
 def cells_of(
-    points: np.ndarray, weight: np.ndarray, free: np.ndarray, partner: np.ndarray | None = None
+    points: np.ndarray,
+    weight: np.ndarray,
+    mass: np.ndarray,
+    free: np.ndarray,
+    partner: np.ndarray | None = None,
 ) -> Cells:
     """Cells over the free groups, numbered among themselves; of many groups pairs are not looked at."""
-    points, weight = np.ascontiguousarray(points[free]), np.ascontiguousarray(weight[free])
+    points, weight, mass = (np.ascontiguousarray(x[free]) for x in (points, weight, mass))
     if len(points) >= CELLS_FROM:
-        return build_tree(points, weight)
+        return build_tree(points, weight, mass)
     N = len(points)
     mates = np.full(N, -1)
     if partner is not None:
         position = np.full(len(free), PAIRED)
         position[free] = np.arange(N)
         mates = np.where(partner >= 0, position[partner], -1)[free]
-    total, square = weight[:, None] * points, 0.5 * weight * (points**2).sum(axis=1)
+    total, square = mass * points, 0.5 * (mass * points**2).sum(axis=1)
     each, none = np.arange(N), np.zeros(N, dtype=np.int64)
-    return Cells(
-        each, none, none, each, mates, np.ones(N), points, points, weight, weight, weight, total, square
-    )
+    boxes, counts, masses = (points, points), (weight, weight, weight), (mass, mass, mass)
+    return Cells(each, none, none, each, mates, np.ones(N), *boxes, *counts, *masses, total, square)
 
 
 @njit()
-def build_tree(points, weight):
+def build_tree(points, weight, mass):
     """A balanced kd-tree: cells are cut at the median of their widest coordinate, small ones into their groups."""
     N, d = points.shape
     most = N + N // 2 + 2  # of more than SMALL_CELL groups either half has half of that at least
@@ -64,9 +71,14 @@ def build_tree(points, weight):
     group = np.full(most, -1)
     lower = np.full((most, d), np.inf)
     upper = np.full((most, d), -np.inf)
-    mass = np.zeros(most)
+    width = mass.shape[1]
+    step = mass_step(mass)
+    samples = np.zeros(most)
     lightest = np.full(most, np.inf)
     heaviest = np.zeros(most)
+    summed = np.zeros((most, width))
+    least_mass = np.full((most, width), np.inf)
+    most_mass = np.zeros((most, width))
     total = np.zeros((most, d))
     square = np.zeros(most)
     cells = 1
@@ -75,15 +87,19 @@ def build_tree(points, weight):
         first, last = start[at], end[at]
         for p in range(first, last):
             g = order[p]
-            mass[at] += weight[g]
+            samples[at] += weight[g]
+            for j in range(width):
+                summed[at, j] += mass[g, j]
+                least_mass[at, j] = min(least_mass[at, j], mass[g, j])
+                most_mass[at, j] = max(most_mass[at, j], mass[g, j])
             lightest[at] = min(lightest[at], weight[g])
             heaviest[at] = max(heaviest[at], weight[g])
             for j in range(d):
                 x = points[g, j]
                 lower[at, j] = min(lower[at, j], x)
                 upper[at, j] = max(upper[at, j], x)
-                total[at, j] += weight[g] * x
-                square[at] += 0.5 * weight[g] * x * x
+                total[at, j] += mass[g, j * step] * x
+                square[at] += 0.5 * mass[g, j * step] * x * x
         cuts = last - first
         if cuts == 1:
             group[at] = order[first]
@@ -109,8 +125,9 @@ def build_tree(points, weight):
     alone = np.full(cells, -1)
     members = (end[:cells] - start[:cells]).astype(np.float64)
     names = (root, child[:cells], children[:cells], group[:cells], alone, members)
-    sums = (mass[:cells], lightest[:cells], heaviest[:cells], total[:cells], square[:cells])
-    return Cells(*names, lower[:cells], upper[:cells], *sums)
+    counts = (samples[:cells], lightest[:cells], heaviest[:cells])
+    masses = (summed[:cells], least_mass[:cells], most_mass[:cells])
+    return Cells(*names, lower[:cells], upper[:cells], *counts, *masses, total[:cells], square[:cells])
 
 
 @njit()

@@ -1,8 +1,8 @@
 """Clusters as running statistics: costs, exact cost changes of a single move, and the classification EM step.
 
-Component k with ``size`` samples and prior precision ``gamma`` has, in coordinate j, the *mass* ``size +
-gamma_j`` and the *centre* ``(sum_g w_g x_gj + gamma_j m_j) / mass``, the mean that would be best without a
-box; the best mean is the centre clipped to the box. All changes are written in terms of mass and centre,
+Component k has, in coordinate j, the *load* of its groups' masses and the prior's precision ``gamma_j``, and the
+*centre* ``(sum_g m_gj x_gj + gamma_j m_j) / load``, the mean that would be best without a box; the best mean is the
+centre clipped to the box. A mass is the number of samples in a group, but for missing values and weights of samples. All changes are written in terms of load and centre,
 never as differences of sums of squares, so that they keep their digits for data far from the origin.
 """
 
@@ -13,11 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from certmix.kernels.compiled import njit
+from certmix.kernels.contraction import mass_step
 
 # What stands where in ``Model.region`` …
 PRIOR_WEIGHT, PRIOR_MEAN, LOWER, UPPER = 0, 1, 2, 3
 # … and the kinds of links in ``Model.links``.
 CONFLICT, IMPLIES, IMPLIED, COUNT = 0, 1, 2, 3
+# What is left of a load when its last group leaves, relatively: running sums are rounded.
+NOTHING = 1e-11
 
 
 class Model(NamedTuple):
@@ -28,7 +31,8 @@ class Model(NamedTuple):
 
     points: np.ndarray  # (C, N, d)
     scatter: np.ndarray  # (C, N)
-    weight: np.ndarray  # (N,) int
+    weight: np.ndarray  # (N,) int: samples
+    mass: np.ndarray  # (N, d) or (N, 1): how much every coordinate counts
     region: np.ndarray  # (4, K, d) prior precision and mean, lower and upper end of the box on the means
     entropy: np.ndarray  # (K, n + 1)
     allowed: np.ndarray  # (N, K) bool
@@ -40,7 +44,8 @@ class Model(NamedTuple):
     rows: np.ndarray  # (R, 3) counts: component, least, most
     single: np.ndarray  # (N,) bool: in no conflict and no implication
     penalty: float  # price of a centre outside the box; 1 where the mean may be clipped
-    plain: bool  # neither prior nor box on the means
+    counted: bool  # masses are numbers of samples
+    plain: bool  # they are, and there is neither prior nor box on the means
     coupled: bool  # conflicts, implications or counts
     stop: np.ndarray  # (1,) byte: when it is set, local search ends where it is (certmix.stopping)
 
@@ -50,6 +55,7 @@ class State(NamedTuple):
 
     label: np.ndarray  # (N,)
     size: np.ndarray  # (K,) samples
+    load: np.ndarray  # (K, d) sum of masses
     centre: np.ndarray  # (K, d)
     tally: np.ndarray  # (R,) left-hand sides of the counts
     pending: np.ndarray  # (N,) target of a group in a compound move, -1 outside it
@@ -60,30 +66,33 @@ class State(NamedTuple):
 def accumulate(model, state):
     """Statistics of a clustering from scratch."""
     points, weight, region, rows = model.points, model.weight, model.region, model.rows
-    link_start, links = model.link_start, model.links
-    label, size, centre, tally = state.label, state.size, state.centre, state.tally
+    link_start, links, mass = model.link_start, model.links, model.mass
+    label, size, centre, tally, load = state.label, state.size, state.centre, state.tally, state.load
     K, d = centre.shape
+    step = mass_step(mass)
     own = points.shape[0] > 1
     for r in range(tally.shape[0]):
         tally[r] = 0
     for k in range(K):
         size[k] = 0
         for j in range(d):
+            load[k, j] = 0.0
             centre[k, j] = region[PRIOR_WEIGHT, k, j] * region[PRIOR_MEAN, k, j]
     for g in range(label.shape[0]):
         k = label[g]
         c = k if own else 0
-        w = weight[g]
-        size[k] += w
+        size[k] += weight[g]
         for j in range(d):
-            centre[k, j] += w * points[c, g, j]
+            m = mass[g, j * step]
+            load[k, j] += m
+            centre[k, j] += m * points[c, g, j]
         for p in range(link_start[g], link_start[g + 1]):
             if links[p, 0] == COUNT and rows[links[p, 1], 0] == k:
                 tally[links[p, 1]] += links[p, 2]
     for k in range(K):
         for j in range(d):
-            mass = size[k] + region[PRIOR_WEIGHT, k, j]
-            centre[k, j] = centre[k, j] / mass if mass > 0 else 0.0
+            full = load[k, j] + region[PRIOR_WEIGHT, k, j]
+            centre[k, j] = centre[k, j] / full if full > 0 else 0.0
 
 
 @njit(nogil=True)
@@ -109,6 +118,19 @@ def square(points, c, g, centre, k):
 
 
 @njit(nogil=True)
+def moment(points, mass, c, g, centre, k):
+    """Squared distance from group g to a centre, every coordinate times its mass."""
+    total = 0.0
+    if mass.shape[1] == 1:
+        total = mass[g, 0] * square(points, c, g, centre, k)
+    else:
+        for j in range(centre.shape[1]):
+            gap = points[c, g, j] - centre[k, j]
+            total += mass[g, j] * (gap * gap)
+    return total
+
+
+@njit(nogil=True)
 def clustering_cost(model, state):
     """Cost of a clustering whose statistics are fresh: ``sum_k c_k(S_k)``, in two passes over the data."""
     points, region, penalty = model.points, model.region, model.penalty
@@ -121,60 +143,64 @@ def clustering_cost(model, state):
         if model.plain:
             continue
         for j in range(d):
-            mass = size[k] + region[PRIOR_WEIGHT, k, j]
-            if mass > 0:
+            full = state.load[k, j] + region[PRIOR_WEIGHT, k, j]
+            if full > 0:
                 gap = centre[k, j] - region[PRIOR_MEAN, k, j]
                 total += 0.5 * (
                     region[PRIOR_WEIGHT, k, j] * gap * gap
-                    + mass * excess(region, penalty, k, j, centre[k, j])
+                    + full * excess(region, penalty, k, j, centre[k, j])
                 )
     for g in range(label.shape[0]):
         k = label[g]
         c = k if own else 0
-        total += model.scatter[c, g] + 0.5 * model.weight[g] * square(points, c, g, centre, k)
+        total += model.scatter[c, g] + 0.5 * moment(points, model.mass, c, g, centre, k)
     return total
 
 
 # The next two are called for every group and component of every sweep. They take arrays, not the model:
 # numba counts references whenever it takes an array out of a tuple, and that would be most of the work.
 @njit(nogil=True)
-def insertion(points, region, penalty, c, g, w, m, centre, k):
-    """Change of the quadratic cost of component k (m samples) when group g of weight w joins; scatter aside.
+def insertion(points, mass, region, penalty, c, g, load, centre, k):
+    """Change of the quadratic cost of component k when group g joins; scatter aside.
 
-    Without box and prior ``1/2 m w / (m + w) |x_g - centre|^2``.
+    Without box and prior ``1/2 m w / (m + w) |x_g - centre|^2`` for a group of w samples and m in the component.
     """
     change = 0.0
+    step = mass_step(mass)
     for j in range(centre.shape[1]):
         x = points[c, g, j]
-        mass = m + region[PRIOR_WEIGHT, k, j]
-        if mass > 0:
+        w = mass[g, j * step]
+        full = load[k, j] + region[PRIOR_WEIGHT, k, j]
+        if full > 0:
             gap = x - centre[k, j]
-            change += 0.5 * mass * w / (mass + w) * gap * gap
-            after = centre[k, j] + w * gap / (mass + w)
-            change += 0.5 * (mass + w) * excess(region, penalty, k, j, after)
-            change -= 0.5 * mass * excess(region, penalty, k, j, centre[k, j])
+            change += 0.5 * full * w / (full + w) * gap * gap
+            after = centre[k, j] + w * gap / (full + w)
+            change += 0.5 * (full + w) * excess(region, penalty, k, j, after)
+            change -= 0.5 * full * excess(region, penalty, k, j, centre[k, j])
         else:
             change += 0.5 * w * excess(region, penalty, k, j, x)
     return change
 
 
 @njit(nogil=True)
-def removal(points, region, penalty, c, g, w, m, centre, k):
-    """Change of the quadratic cost of component k (m samples) when its group g leaves; scatter aside.
+def removal(points, mass, region, penalty, c, g, load, centre, k):
+    """Change of the quadratic cost of component k when its group g leaves; scatter aside.
 
     Without box and prior ``-1/2 m w / (m - w) |x_g - centre|^2``, or 0 for the last group.
     """
     change = 0.0
+    step = mass_step(mass)
     for j in range(centre.shape[1]):
         x = points[c, g, j]
-        mass = m + region[PRIOR_WEIGHT, k, j]
-        rest = mass - w
-        if m > w or region[PRIOR_WEIGHT, k, j] > 0:
+        w = mass[g, j * step]
+        full = load[k, j] + region[PRIOR_WEIGHT, k, j]
+        rest = full - w
+        if rest > NOTHING * full:
             gap = x - centre[k, j]
-            change -= 0.5 * mass * w / rest * gap * gap
+            change -= 0.5 * full * w / rest * gap * gap
             after = centre[k, j] - w * gap / rest
             change += 0.5 * rest * excess(region, penalty, k, j, after)
-            change -= 0.5 * mass * excess(region, penalty, k, j, centre[k, j])
+            change -= 0.5 * full * excess(region, penalty, k, j, centre[k, j])
         else:
             change -= 0.5 * w * excess(region, penalty, k, j, x)
     return change
@@ -208,8 +234,8 @@ def parameters(model, state, mean, price):
 
 @njit(nogil=True)
 def linear_costs(model, mean, price):
-    """``costs[g, k] = scatter + w (1/2 |x_g - mean_k|^2 + price_k)``: what an assignment step minimises."""
-    points = model.points
+    """``costs[g, k] = scatter + m/2 |x_g - mean_k|^2 + w price_k``: what an assignment step minimises."""
+    points, mass = model.points, model.mass
     N, K = points.shape[1], mean.shape[0]
     own = points.shape[0] > 1
     costs = np.empty((N, K))
@@ -217,5 +243,5 @@ def linear_costs(model, mean, price):
         w = model.weight[g]
         for k in range(K):
             c = k if own else 0
-            costs[g, k] = model.scatter[c, g] + w * (0.5 * square(points, c, g, mean, k) + price[k])
+            costs[g, k] = model.scatter[c, g] + 0.5 * moment(points, mass, c, g, mean, k) + w * price[k]
     return costs

@@ -22,29 +22,38 @@ def contract_means(lo, hi, a, b, mask, arrays, rest, ordered):
     The smallest mean along a coordinate is reached by adding candidates in increasing order while they lie below the
     running mean or are needed to make up the smallest size. ``ordered`` holds the groups that are left (or more),
     sorted by coordinate. Returns False when a box becomes empty.
+
+    Where masses are not sizes, limits of sizes say nothing about them. A mean of nothing is zero, or what of the user's
+    box is nearest to it, by agreement: so every clustering has one mean, and a node without it need not count with it.
     """
     K, d = lo.shape
-    points, weight = arrays.points, arrays.weight
+    points, mass, counted = arrays.points, arrays.mass, arrays.counted
+    step_mass = mass_step(mass)
     left = ordered.shape[2]
     widen = 4.0 * (mask.shape[0] + 16) * EPS * arrays.largest
     possible = True
     for k in range(K):
-        least, most = a[k], b[k]
-        if most <= 0:
+        if b[k] <= 0:
             continue
+        least, most = (a[k], b[k]) if counted else (0.0, np.inf)
         c = arrays.system[k]
         for j in range(d):
             prior = arrays.gamma[k, j]
             prior_sum = prior * arrays.prior_mean[k, j]
+            nothing = min(max(0.0, arrays.box_lower[k, j]), arrays.box_upper[k, j])
+            undetermined = not counted and rest.mass[k, j] + prior <= 0 and lo[k, j] <= nothing <= hi[k, j]
             for side in range(2):
-                members = rest.weight[k]
+                members = rest.mass[k, j]
                 total = rest.points[k, j] + prior_sum
                 for step in range(left):
                     g = ordered[c, j, step if side == 0 else left - 1 - step]
                     if not holds(mask, g, k) or candidates(mask, g) != SEVERAL:
                         continue
                     x = points[c, g, j]
-                    w = min(weight[g], most - members)
+                    w = mass[g, j * step_mass]
+                    if w <= 0:
+                        continue
+                    w = min(w, most - members)
                     if w <= 0:
                         break
                     if members + prior > 0:
@@ -61,6 +70,8 @@ def contract_means(lo, hi, a, b, mask, arrays, rest, ordered):
                     continue
                 mean = total / (members + prior)
                 mean = min(max(mean, arrays.box_lower[k, j]), arrays.box_upper[k, j])
+                if undetermined:
+                    mean = min(mean, nothing) if side == 0 else max(mean, nothing)
                 if side == 0:
                     lo[k, j] = max(lo[k, j], mean - widen)
                 else:
@@ -92,18 +103,26 @@ def order_components(lo, hi, b, arrays):
 
 
 @njit()
-def box_distances(points, c, g, lo, hi, k):
-    """Squared distances from a group to the nearest and the farthest point of component k's box."""
+def mass_step(mass):
+    """``mass[g, j * step]`` is the mass of group g in coordinate j, whether that depends on j or not."""
+    return 1 if mass.shape[1] > 1 else 0
+
+
+@njit()
+def box_distances(points, mass, c, g, lo, hi, k):
+    """Squared distances from a group to the nearest and the farthest point of component k's box, times the mass."""
     near = 0.0
     far = 0.0
+    step = mass_step(mass)
     for j in range(points.shape[2]):
+        m = mass[g, j * step]
         x = points[c, g, j]
         below = lo[k, j] - x
         above = x - hi[k, j]
         out = max(below, above, 0.0)
-        near += out * out
+        near += m * (out * out)
         reach = max(-above, -below)
-        far += reach * reach
+        far += m * (reach * reach)
     return near, far
 
 
@@ -115,11 +134,16 @@ def drop_dominated(lo, hi, a, b, mask, arrays, rest):
     constraint: so only groups outside all coupling constraints are looked at, the component left must keep its smallest
     size and the one joined its largest. Valid only where the instance's cost is the exact objective. A clustering that
     costs ``allowance`` more than the best one gains no more than that by a move.
+
+    Hartigan's factors are those of means of samples. Where masses are not sizes the means stay where they are, which
+    saves no more and costs no less.
     """
     K = lo.shape[0]
     points, scatter, weight, system = arrays.points, arrays.scatter, arrays.weight, arrays.system
+    mass = arrays.mass
     entropy, size_lower, size_upper = arrays.entropy, arrays.size_lower, arrays.size_upper
     movable, plain_means, groups = arrays.movable, arrays.plain_means, rest.groups
+    averages = plain_means and arrays.counted
     gain = np.empty(K)  # least saving from leaving k
     inside = np.empty(K)  # is the group in the box of k?
     n = entropy.shape[1] - 1
@@ -129,6 +153,9 @@ def drop_dominated(lo, hi, a, b, mask, arrays, rest):
             continue
         w = weight[g]
         iw = int(w)
+        heaviest = 0.0
+        for j in range(mass.shape[1]):
+            heaviest = max(heaviest, mass[g, j])
         cheapest = np.inf  # most that joining the best component can cost
         second = np.inf
         best = -1
@@ -136,24 +163,24 @@ def drop_dominated(lo, hi, a, b, mask, arrays, rest):
             if not holds(mask, g, k):
                 continue
             c = system[k]
-            near, far = box_distances(points, c, g, lo, hi, k)
-            inside[k] = near <= 1e-9 * (arrays.largest**2 + far)
+            near, far = box_distances(points, mass, c, g, lo, hi, k)
+            inside[k] = near <= 1e-9 * (heaviest * arrays.largest**2 + far)
             gain[k] = -np.inf
             if not arrays.concave[k]:
                 continue
             ib = int(b[k])
             if ib - iw >= 0:
                 factor = 1.0
-                if plain_means and ib > iw:
+                if averages and ib > iw:
                     factor = ib / (ib - w)
-                saved = factor * 0.5 * w * near + entropy[k, ib] - entropy[k, ib - iw]
+                saved = factor * 0.5 * near + entropy[k, ib] - entropy[k, ib - iw]
                 gain[k] = saved + scatter[c, g]
             if size_upper[k] >= n or b[k] + w <= size_upper[k]:
                 factor = 1.0
-                if plain_means:
+                if averages:
                     factor = ib / (ib + w)
                 from_size = min(int(a[k]), n - iw)
-                added = factor * 0.5 * w * far + entropy[k, from_size + iw] - entropy[k, from_size]
+                added = factor * 0.5 * far + entropy[k, from_size + iw] - entropy[k, from_size]
                 added += scatter[c, g]
                 if added < cheapest:
                     second = cheapest

@@ -22,6 +22,7 @@ from certmix.kernels.contraction import (
     box_distances,
     contract_means,
     drop_dominated,
+    mass_step,
     order_components,
 )
 from certmix.kernels.propagation import propagate_rest
@@ -34,7 +35,6 @@ from certmix.kernels.splitting import (
     RIVAL,
     THETA,
     VALUE,
-    WEIGHT,
     where_to_split,
 )
 
@@ -70,20 +70,21 @@ def chord(entropy, concave, a, b):
 
 
 @njit()
-def _quadratic(weight, total, lo, hi):
-    """Minimise ``weight/2 x^2 - total x`` over an interval: (value, minimiser)."""
-    if weight > 0:
-        x = total / weight
+def _quadratic(mass, total, lo, hi):
+    """Minimise ``mass/2 x^2 - total x`` over an interval: (value, minimiser)."""
+    if mass > 0:
+        x = total / mass
     else:
         x = 0.5 * (lo + hi) if lo > -np.inf and hi < np.inf else 0.0
     x = min(max(x, lo), hi)
-    return 0.5 * weight * x * x - total * x, x
+    return 0.5 * mass * x * x - total * x, x
 
 
 class Minorant(NamedTuple):
     """The function below a node's cost that is minimised, as :func:`minimise` leaves it for the functions after it."""
 
-    component: np.ndarray  # (5, K): ALPHA, BETA, WEIGHT, VALUE, SIZE
+    component: np.ndarray  # (4, K): ALPHA, BETA, VALUE, SIZE
+    mass: np.ndarray  # (K, d) of the quadratic
     total: np.ndarray  # (K, d) linear term of the quadratic
     chosen: (
         np.ndarray
@@ -96,7 +97,8 @@ class Minorant(NamedTuple):
 def new_minorant(N, K, d):
     """Room for one."""
     chosen = np.empty((3, N), dtype=np.int64)
-    return Minorant(np.empty((5, K)), np.empty((K, d)), chosen, np.empty((3, N)), np.empty((K, d)))
+    component, share = np.empty((4, K)), np.empty((K, d))
+    return Minorant(component, np.empty((K, d)), np.empty((K, d)), chosen, np.empty((3, N)), share)
 
 
 @njit()
@@ -108,7 +110,8 @@ def minimise(lo, hi, a, b, mask, arrays, rest, centre, minorant):
     K, d = lo.shape
     points, system, scatter, gamma = arrays.points, arrays.system, arrays.scatter, arrays.gamma
     component, total, chosen, mixed = minorant.component, minorant.total, minorant.chosen, minorant.mixed
-    groups = rest.groups
+    groups, mass, quadratic = rest.groups, arrays.mass, minorant.mass
+    step = mass_step(mass)
     constant = 0.0
     magnitude = 0.0
     for k in range(K):
@@ -125,12 +128,11 @@ def minimise(lo, hi, a, b, mask, arrays, rest, centre, minorant):
             constant += half
             magnitude += half
     for k in range(K):
-        w = rest.weight[k]
-        component[WEIGHT, k] = w
         component[VALUE, k] = 0.0
         for j in range(d):
+            quadratic[k, j] = rest.mass[k, j]
             total[k, j] += rest.points[k, j]
-        linear = w * component[BETA, k]
+        linear = rest.weight[k] * component[BETA, k]
         constant += rest.cost[k] + linear
         magnitude += rest.cost[k] + abs(linear)
     for u in range(rest.left[0]):
@@ -145,14 +147,14 @@ def minimise(lo, hi, a, b, mask, arrays, rest, centre, minorant):
             if not holds(mask, g, k):
                 continue
             c = system[k]
-            near, far = box_distances(points, c, g, lo, hi, k)
+            near, far = box_distances(points, mass, c, g, lo, hi, k)
             base = w * component[BETA, k] + scatter[c, g]
-            cost = 0.5 * w * near + base
+            cost = 0.5 * near + base
             if cost < low:
                 next_low = low
                 second = best
                 low = cost
-                high = 0.5 * w * far + base
+                high = 0.5 * far + base
                 best = k
             elif cost < next_low:
                 next_low = cost
@@ -168,17 +170,18 @@ def minimise(lo, hi, a, b, mask, arrays, rest, centre, minorant):
         square = 0.0
         for j in range(d):
             x = points[c, g, j]
-            total[best, j] += t * w * x
-            square += x * x
-        component[WEIGHT, best] += t * w
+            m = mass[g, j * step]
+            quadratic[best, j] += t * m
+            total[best, j] += t * m * x
+            square += m * (x * x)
         linear = w * component[BETA, best]
-        constant += t * (0.5 * w * square + linear + scatter[c, g]) + (1.0 - t) * low
-        magnitude += t * (0.5 * w * square + abs(linear) + scatter[c, g]) + (1.0 - t) * abs(low)
+        constant += t * (0.5 * square + linear + scatter[c, g]) + (1.0 - t) * low
+        magnitude += t * (0.5 * square + abs(linear) + scatter[c, g]) + (1.0 - t) * abs(low)
     for k in range(K):
         for j in range(d):
-            found, x = _quadratic(component[WEIGHT, k] + gamma[k, j], total[k, j], lo[k, j], hi[k, j])
+            found, x = _quadratic(quadratic[k, j] + gamma[k, j], total[k, j], lo[k, j], hi[k, j])
             component[VALUE, k] += found
-            magnitude += abs(found)
+            magnitude += abs(total[k, j] * x) + abs(found + total[k, j] * x)
             centre[k, j] = x
     error = (2.0 * mask.shape[0] + 64.0) * EPS * magnitude
     bound = constant - error
@@ -192,12 +195,13 @@ def tighten(bound, error, cutoff, lo, hi, mask, arrays, rest, centre, minorant):
     """Narrow boxes and candidate sets to where the minorant stays below the cutoff. Valid under every constraint."""
     K, d = lo.shape
     points, system, scatter, gamma = arrays.points, arrays.system, arrays.scatter, arrays.gamma
-    component, total = minorant.component, minorant.total
+    component, total, mass, quadratic = minorant.component, minorant.total, arrays.mass, minorant.mass
+    step = mass_step(mass)
     # Moving one coordinate of one mean away from the minimiser costs weight/2 times the squared distance.
     gap = cutoff - bound
     for k in range(K):
         for j in range(d):
-            full = component[WEIGHT, k] + gamma[k, j]
+            full = quadratic[k, j] + gamma[k, j]
             if full <= 0:
                 continue
             bar = total[k, j] / full
@@ -216,10 +220,11 @@ def tighten(bound, error, cutoff, lo, hi, mask, arrays, rest, centre, minorant):
         square = 0.0
         for j in range(d):
             x = points[c, g, j]
-            square += x * x
-            weight = max(component[WEIGHT, f] - t * w, 0.0) + gamma[f, j]
-            without += _quadratic(weight, total[f, j] - t * w * x, lo[f, j], hi[f, j])[0]
-        part = t * (0.5 * w * square + w * component[BETA, f] + scatter[c, g])
+            m = mass[g, j * step]
+            square += m * (x * x)
+            left = max(quadratic[f, j] - t * m, 0.0) + gamma[f, j]
+            without += _quadratic(left, total[f, j] - t * m * x, lo[f, j], hi[f, j])[0]
+        part = t * (0.5 * square + w * component[BETA, f] + scatter[c, g])
         part += (1.0 - t) * minorant.mixed[FLOOR, u]
         others = bound - component[VALUE, f] + without - part
         for k in range(K):
@@ -231,11 +236,12 @@ def tighten(bound, error, cutoff, lo, hi, mask, arrays, rest, centre, minorant):
             share = t if k == f else 0.0
             for j in range(d):
                 x = points[c, g, j]
-                square += x * x
-                weight = max(component[WEIGHT, k] - share * w, 0.0) + w + gamma[k, j]
-                forced += _quadratic(weight, total[k, j] + (1.0 - share) * w * x, lo[k, j], hi[k, j])[0]
+                m = mass[g, j * step]
+                square += m * (x * x)
+                left = max(quadratic[k, j] - share * m, 0.0) + m + gamma[k, j]
+                forced += _quadratic(left, total[k, j] + (1.0 - share) * m * x, lo[k, j], hi[k, j])[0]
             lifted = others - (without if k == f else component[VALUE, k]) + forced
-            lifted += 0.5 * w * square + w * component[BETA, k] + scatter[c, g]
+            lifted += 0.5 * square + w * component[BETA, k] + scatter[c, g]
             if lifted - error - SLACK * (1.0 + abs(lifted)) >= cutoff:
                 forbid(mask, g, k)
 
@@ -273,6 +279,7 @@ def explore_batch(
     start,
     left,
     weight,
+    mass,
     points,
     cost,
     state,
@@ -285,8 +292,8 @@ def explore_batch(
 ):
     """Contract and bound nodes ``first .. last - 1`` of a batch, each in place until it stops shrinking.
 
-    ``groups[start[i] : start[i] + left[i]]`` are the groups that are left in node i; ``weight``, ``points`` and
-    ``cost`` are its sums over the others. Every output is written in the node's own row: OPEN, CLOSED or DECIDED, the
+    ``groups[start[i] : start[i] + left[i]]`` are the groups that are left in node i; ``weight``, ``mass``,
+    ``points`` and ``cost`` are its sums over the others. Every output is written in the node's own row: OPEN, CLOSED or DECIDED, the
     bound, the minimiser and where to split. Holds no interpreter lock, so several threads can work on one batch.
 
     All steps are called from here, not from each other: a function is compiled again with each that calls it.
@@ -295,7 +302,8 @@ def explore_batch(
     minorant = new_minorant(mask.shape[1], lo.shape[1], lo.shape[2])
     for i in range(first, last):
         node_lo, node_hi, node_a, node_b, node_mask, minimiser = lo[i], hi[i], a[i], b[i], mask[i], centre[i]
-        rest = Rest(groups[start[i] : start[i] + left[i]], left[i : i + 1], weight[i], points[i], cost[i])
+        listed = groups[start[i] : start[i] + left[i]]
+        rest = Rest(listed, left[i : i + 1], weight[i], mass[i], points[i], cost[i])
         ordered = np.empty((0, 0, 0), dtype=np.int64)
         state[i] = OPEN
         previous = np.inf

@@ -6,6 +6,7 @@ from certmix.kernels.clustering import (
     CONFLICT,
     COUNT,
     IMPLIES,
+    NOTHING,
     PRIOR_WEIGHT,
     accumulate,
     clustering_cost,
@@ -13,6 +14,7 @@ from certmix.kernels.clustering import (
     removal,
 )
 from certmix.kernels.compiled import njit
+from certmix.kernels.contraction import mass_step
 
 # A change must be better than rounding to count; relative to the terms that it is the difference of.
 TOLERANCE = 1e-12
@@ -94,19 +96,24 @@ def tallied(model, state, g, k, target):
 def shift(model, state, g, target):
     """Move group g to the target and update the statistics."""
     points, region, centre, size = model.points, model.region, state.centre, state.size
+    mass, load = model.mass, state.load
+    step = mass_step(mass)
     k = state.label[g]
-    w = model.weight[g]
     own = points.shape[0] > 1
     state.label[g] = target
-    size[k] -= w
-    size[target] += w
+    size[k] -= model.weight[g]
+    size[target] += model.weight[g]
     for j in range(centre.shape[1]):
-        rest = size[k] + region[PRIOR_WEIGHT, k, j]
+        w = mass[g, j * step]
+        full = load[k, j]
+        load[k, j] = full - w if full - w > NOTHING * full else 0.0
+        rest = load[k, j] + region[PRIOR_WEIGHT, k, j]
         at = centre[k, j]
         centre[k, j] = at - w * (points[k if own else 0, g, j] - at) / rest if rest > 0 else 0.0
         at = centre[target, j]
-        mass = size[target] + region[PRIOR_WEIGHT, target, j]
-        centre[target, j] = at + w * (points[target if own else 0, g, j] - at) / mass
+        load[target, j] += w
+        full = load[target, j] + region[PRIOR_WEIGHT, target, j]
+        centre[target, j] = at + w * (points[target if own else 0, g, j] - at) / full if full > 0 else 0.0
     if model.coupled:
         tallied(model, state, g, k, target)
 
@@ -164,12 +171,11 @@ def along(pending, moved, g, target, count):
 def transfer(model, state, g, k, target):
     """Change of the quadratic cost when group g goes from k to the target."""
     points, scatter, region, penalty = model.points, model.scatter, model.region, model.penalty
-    size, centre = state.size, state.centre
-    w = model.weight[g]
+    mass, load, centre = model.mass, state.load, state.centre
     a, b = (k, target) if points.shape[0] > 1 else (0, 0)
     change = scatter[b, g] - scatter[a, g]
-    change += removal(points, region, penalty, a, g, w, size[k], centre, k)
-    return change + insertion(points, region, penalty, b, g, w, size[target], centre, target)
+    change += removal(points, mass, region, penalty, a, g, load, centre, k)
+    return change + insertion(points, mass, region, penalty, b, g, load, centre, target)
 
 
 @njit(nogil=True)

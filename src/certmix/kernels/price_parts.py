@@ -14,7 +14,8 @@ class Place(NamedTuple):
     """A pricing problem: N groups, the box of their mean, the table of the size's cost, and the sizes allowed."""
 
     points: np.ndarray  # (N, d)
-    weight: np.ndarray  # (N,)
+    weight: np.ndarray  # (N,) samples
+    mass: np.ndarray  # (N, d) or (N, 1)
     cost: np.ndarray  # (N,) scatter - T
     gamma: np.ndarray  # (d,) precision of the prior on the mean
     prior_mean: np.ndarray  # (d,)
@@ -49,8 +50,9 @@ class Sums(NamedTuple):
     """Of groups that must be in."""
 
     weight: float  # samples
-    total: np.ndarray  # sum of w x
-    constant: float  # costs, with half the sum of w x^2
+    mass: np.ndarray  # (d,)
+    total: np.ndarray  # sum of m x
+    constant: float  # costs, with half the sum of m x^2
     magnitude: float  # sum of the absolute values in that
     farthest: float  # largest coordinate
     groups: int
@@ -58,21 +60,23 @@ class Sums(NamedTuple):
 
 def sums(place: Place, inside: np.ndarray) -> Sums:
     """Of some of the groups."""
-    weight, x, cost = place.weight[inside], place.points[inside], place.cost[inside]
-    half = float(0.5 * weight @ (x**2).sum(axis=1))
+    mass, x, cost = place.mass[inside], place.points[inside], place.cost[inside]
+    half = float(0.5 * (mass * x**2).sum())
     constant, magnitude = half + float(cost.sum()), half + float(np.abs(cost).sum())
     farthest = float(np.abs(x).max(initial=0.0))
-    return Sums(float(weight.sum()), weight @ x, constant, magnitude, farthest, len(x))
+    load = np.zeros(x.shape[1]) + mass.sum(axis=0)
+    samples, total = float(place.weight[inside].sum()), (mass * x).sum(axis=0)
+    return Sums(samples, load, total, constant, magnitude, farthest, len(x))
 
 
 def set_cost(members: np.ndarray, place: Place) -> float:
     """Exact reduced cost of a set; ``members`` is a bool array."""
-    w, x = place.weight[members], place.points[members]
-    full = w.sum() + place.gamma
-    mean = (w @ x + place.gamma * place.prior_mean) / np.where(full > 0, full, 1.0)
+    m, x = place.mass[members], place.points[members]
+    full = m.sum(axis=0) + place.gamma
+    mean = ((m * x).sum(axis=0) + place.gamma * place.prior_mean) / np.where(full > 0, full, 1.0)
     mean = np.clip(mean, place.lo, place.hi)
-    away = 0.5 * place.gamma @ (mean - place.prior_mean) ** 2 + 0.5 * w @ ((x - mean) ** 2).sum(axis=1)
-    return float(place.cost[members].sum() + place.entropy[int(w.sum())] + away)
+    away = 0.5 * place.gamma @ (mean - place.prior_mean) ** 2 + 0.5 * (m * (x - mean) ** 2).sum()
+    return float(place.cost[members].sum() + place.entropy[int(place.weight[members].sum())] + away)
 
 
 def room_for(sets: int, d: int) -> Cheap:
@@ -138,14 +142,20 @@ def parts_of_sizes(place, a, b, heaviest, single, record):
 
 @njit()
 def minimise(quad, total, gamma, lo, hi, bar, at):
-    """The least value of a quadratic over a box, prior included; ``bar`` minimises it anywhere, ``at`` in the box."""
+    """The least value of a quadratic over a box, prior included, and the size of what was added up for it.
+
+    ``bar`` minimises it anywhere, ``at`` in the box.
+    """
     value = 0.0
+    size = 0.0
     for j in range(lo.shape[0]):
-        full = quad + gamma[j]
+        full = quad[j] + gamma[j]
         bar[j] = total[j] / full if full > 0 else 0.5 * (lo[j] + hi[j])
         at[j] = min(max(bar[j], lo[j]), hi[j])
-        value += 0.5 * full * at[j] * at[j] - total[j] * at[j]
-    return value
+        curved, tilted = 0.5 * full * at[j] * at[j], total[j] * at[j]
+        value += curved - tilted
+        size += curved + abs(tilted)
+    return value, size
 
 
 @njit()
@@ -156,7 +166,7 @@ def cut_box(rest, quad, gamma, bar, at, rounding, farthest, lo, hi):
     if not np.isfinite(rest):
         return closed, shrunk
     for j in range(lo.shape[0]):
-        full = quad + gamma[j]
+        full = quad[j] + gamma[j]
         if full <= 0:
             continue
         reach = np.sqrt(2.0 * rest / full + (at[j] - bar[j]) ** 2) * (1.0 + 1e-9)

@@ -2,11 +2,11 @@ r"""Exact pricing: the cheapest set for one component under given multipliers (d
 
 For multipliers T, the reduced cost of a set S of groups for a component is
 
-    r(S) = min_mu  sum_{g in S} [ w_g/2 |x_g - mu|^2 + cost_g ] + prior(mu) + h(|S|),    cost_g = scatter_g - T_g.
+    r(S) = min_mu  sum_{g in S} [ m_g/2 |x_g - mu|^2 + cost_g ] + prior(mu) + h(|S|),    cost_g = scatter_g - T_g.
 
 ``price`` bounds its minimum from below by a depth-first search over a box for mu and an interval [a, b] for the
-size. With the chord ``alpha + beta m <= h(m)``, a group contributes ``min(0, q_g)`` with ``q_g = w_g (|x_g -
-mu|^2 / 2 + beta) + cost_g``. Over a box on which q runs from s < 0 to t > 0, the concave function min(0, q)
+size. With the chord ``alpha + beta m <= h(m)``, a group contributes ``min(0, q_g)`` with ``q_g = m_g |x_g -
+mu|^2 / 2 + w_g beta + cost_g``, where the mass m_g of its w_g samples may depend on the coordinate. Over a box on which q runs from s < 0 to t > 0, the concave function min(0, q)
 lies above ``theta q + (1 - theta) s`` with ``theta = -s / (t - s)``: a quadratic, so everything adds up to one
 separable quadratic that is minimised by clipping. For a pair that may not be together ``min(0, q_i, q_j)``
 takes the place of the sum.
@@ -29,7 +29,7 @@ import numpy as np
 
 from certmix.kernels.cells import cell_costs
 from certmix.kernels.compiled import njit
-from certmix.kernels.contraction import SLACK
+from certmix.kernels.contraction import SLACK, mass_step
 from certmix.kernels.interval import chord
 from certmix.kernels.price_parts import (
     cut_box,
@@ -59,6 +59,8 @@ def price(cells, cost, place, forced, goal, offers):
     """
     lower, upper, light_of, heavy_of = cells.lower, cells.upper, cells.lightest, cells.heaviest
     weight, sums, square, partner = cells.weight, cells.total, cells.square, cells.partner
+    mass, least_mass, most_mass = cells.mass, cells.least_mass, cells.most_mass
+    step_mass = mass_step(mass)
     summed, least, most = cell_costs(cells, cost)
     gamma, entropy, concave = place.gamma, place.entropy, place.concave
     size_lower, size_upper = place.a, place.b
@@ -74,7 +76,8 @@ def price(cells, cost, place, forced, goal, offers):
     stack_from = np.zeros(STACK, dtype=np.int64)
     stack_len = np.empty(STACK, dtype=np.int64)
     stack_end = np.empty(STACK, dtype=np.int64)  # where the arena is free: siblings' lists differ in length
-    stack_weight = np.empty(STACK)  # of certain members: weight, sum, constant
+    stack_weight = np.empty(STACK)  # of certain members: samples, mass, sum, constant
+    stack_mass = np.empty((STACK, d))
     stack_total = np.empty((STACK, d))
     stack_constant = np.empty(STACK)
     stack_entry = np.zeros(STACK, dtype=np.int64)
@@ -89,6 +92,8 @@ def price(cells, cost, place, forced, goal, offers):
     slot = np.zeros(weight.shape[0], dtype=np.int64)  # place of a cell in the list
     pending = np.empty(PENDING, dtype=np.int64)
     total = np.empty(d)
+    quad = np.empty(d)
+    sure_mass = np.empty(d)
     sure_total = np.empty(d)
     bar = np.empty(d)
     at = np.empty(d)
@@ -130,12 +135,16 @@ def price(cells, cost, place, forced, goal, offers):
             if cells.children[item] > 0 or not a <= w <= b:
                 continue
             value = summed[item] + entropy[int(w)]
+            heavy = 0.0
             for j in range(d):
                 x = lower[item, j]
-                mean = (w * x + gamma[j] * place.prior_mean[j]) / (w + gamma[j])
+                m = mass[item, j * step_mass]
+                heavy = max(heavy, m)
+                full = m + gamma[j]
+                mean = (m * x + gamma[j] * place.prior_mean[j]) / full if full > 0 else 0.0
                 mean = min(max(mean, place.lo[j]), place.hi[j])
-                value += 0.5 * w * (x - mean) ** 2 + 0.5 * gamma[j] * (mean - place.prior_mean[j]) ** 2
-            size = abs(value) + abs(summed[item]) + abs(entropy[int(w)]) + w * farthest**2
+                value += 0.5 * m * (x - mean) ** 2 + 0.5 * gamma[j] * (mean - place.prior_mean[j]) ** 2
+            size = abs(value) + abs(summed[item]) + abs(entropy[int(w)]) + heavy * farthest**2
             value -= (2.0 * d + 64.0) * EPS * size
             leaf_bound = min(leaf_bound, value)
             best_value = min(best_value, value)
@@ -153,6 +162,7 @@ def price(cells, cost, place, forced, goal, offers):
         for j in range(d):
             stack_lo[top, j] = place.lo[j]
             stack_hi[top, j] = place.hi[j]
+            stack_mass[top, j] = forced.mass[j]
             stack_total[top, j] = gamma[j] * place.prior_mean[j] + forced.total[j]
         stack_a[top] = from_size
         stack_b[top] = to_size
@@ -182,6 +192,7 @@ def price(cells, cost, place, forced, goal, offers):
         for j in range(d):
             box_lo[j] = stack_lo[top, j]
             box_hi[j] = stack_hi[top, j]
+            sure_mass[j] = stack_mass[top, j]
             sure_total[j] = stack_total[top, j]
         a = stack_a[top]
         b = stack_b[top]
@@ -212,12 +223,12 @@ def price(cells, cost, place, forced, goal, offers):
                         below = box_lo[j] - upper[item, j]
                         above = lower[item, j] - box_hi[j]
                         out = max(below, above, 0.0)
-                        near += out * out
+                        near += least_mass[item, j * step_mass] * (out * out)
                         reach = max(box_hi[j] - lower[item, j], upper[item, j] - box_lo[j])
-                        far += reach * reach
+                        far += most_mass[item, j * step_mass] * (reach * reach)
                     w = light_of[item]
-                    low = 0.5 * w * near + least[item]
-                    high = 0.5 * heavy_of[item] * far + most[item]
+                    low = 0.5 * near + least[item]
+                    high = 0.5 * far + most[item]
                     if concave and partner[item] == -1 and w == heavy_of[item]:
                         iw = int(w)
                         if (size_upper >= n or b + w <= size_upper) and ia + iw <= n:
@@ -225,6 +236,7 @@ def price(cells, cost, place, forced, goal, offers):
                             if high + step < -SLACK * (1.0 + abs(high) + abs(most[item]) + abs(entropy[ia])):
                                 sure_weight += weight[item]
                                 for j in range(d):
+                                    sure_mass[j] += mass[item, j * step_mass]
                                     sure_total[j] += sums[item, j]
                                 sure_constant += square[item] + summed[item]
                                 continue
@@ -235,10 +247,13 @@ def price(cells, cost, place, forced, goal, offers):
                     if cells.children[item] > 0:
                         by_cell = most[item] - least[item]  # how much costs vary through the cell's extent,
                         by_box = 0.0  # and through that of the box
+                        for j in range(mass.shape[1]):
+                            by_cell += (most_mass[item, j] - least_mass[item, j]) * farthest**2
                         for j in range(d):
                             reach = max(box_hi[j] - lower[item, j], upper[item, j] - box_lo[j])
-                            by_cell += reach * (upper[item, j] - lower[item, j])
-                            by_box += reach * (box_hi[j] - box_lo[j])
+                            heavy = most_mass[item, j * step_mass]
+                            by_cell += heavy * reach * (upper[item, j] - lower[item, j])
+                            by_box += heavy * reach * (box_hi[j] - box_lo[j])
                         if by_cell > 0.5 * by_box:
                             for i in range(cells.children[item]):
                                 pending[waiting] = cells.child[item] + i
@@ -260,10 +275,10 @@ def price(cells, cost, place, forced, goal, offers):
                 bound = np.inf
                 break
             alpha, beta = chord(entropy, concave, a, b)
-            quad = sure_weight
             constant = sure_constant + alpha + beta * sure_weight
             magnitude = magnitude_all + abs(alpha) + abs(beta) * b
             for j in range(d):
+                quad[j] = sure_mass[j]
                 total[j] = sure_total[j]
             for p in range(length):
                 item = here[p]
@@ -284,13 +299,13 @@ def price(cells, cost, place, forced, goal, offers):
                     theta = max(0.0, (ceiling - s) / (t - s)) * (1.0 - SLACK)
                 theta_of[p] = theta
                 for j in range(d):
+                    quad[j] += theta * mass[item, j * step_mass]
                     total[j] += theta * sums[item, j]
-                quad += theta * weight[item]
                 floor = (1.0 - theta) * cells.members[item] * s
                 constant += theta * (square[item] + summed[item] + weight[item] * beta) + floor
                 magnitude += abs(floor)
-            value = constant + minimise(quad, total, gamma, box_lo, box_hi, bar, at)
-            value -= (2.0 * summands + 64.0) * EPS * magnitude
+            value, size = minimise(quad, total, gamma, box_lo, box_hi, bar, at)
+            value += constant - (2.0 * summands + 64.0) * EPS * (magnitude + size)
             bound = max(bound, value)
             if bound >= cut:
                 closed = True
@@ -305,22 +320,22 @@ def price(cells, cost, place, forced, goal, offers):
             leaf_bound = min(leaf_bound, bound)
             continue
         # A set to offer: everything with negative cost at the minimiser.
-        norm = 0.0
         for j in range(d):
             share[j] = 0.0
+            quad[j] = sure_mass[j]
             total[j] = sure_total[j]
-            norm += 0.5 * at[j] ** 2
         size = sure_weight
         constant = sure_constant
         for p in range(length):
             item = here[p]
-            worth[p] = weight[item] * (norm + beta) + square[item] + summed[item]
+            worth[p] = weight[item] * beta + square[item] + summed[item]
             for j in range(d):
-                worth[p] -= sums[item, j] * at[j]
+                worth[p] += (0.5 * mass[item, j * step_mass] * at[j] - sums[item, j]) * at[j]
             if worth[p] < 0:
                 size += weight[item]
                 constant += square[item] + summed[item]
                 for j in range(d):
+                    quad[j] += mass[item, j * step_mass]
                     total[j] += sums[item, j]
         admissible = size_lower <= size <= size_upper and size > 0
         # Where does the bound lose most?
@@ -348,6 +363,7 @@ def price(cells, cost, place, forced, goal, offers):
             spread = 0.0
             for j in range(d):
                 bar[j] = variation(0.5 * (lower[item, j] + upper[item, j]), box_lo[j], box_hi[j])
+                bar[j] *= mass[item, j * step_mass]
                 spread += bar[j]
             for j in range(d if spread > 0 else 0):
                 share[j] += loss * bar[j] / spread
@@ -355,8 +371,8 @@ def price(cells, cost, place, forced, goal, offers):
             # The bound need not go above the cost of any set.
             value = constant + entropy[int(size + 0.5)]
             for j in range(d):
-                full = size + gamma[j]
-                mean = min(max(total[j] / full, place.lo[j]), place.hi[j])
+                full = quad[j] + gamma[j]
+                mean = min(max(total[j] / full if full > 0 else 0.0, place.lo[j]), place.hi[j])
                 value += 0.5 * full * mean * mean - total[j] * mean
             best_value = min(best_value, value)
             if value < goal.threshold:
@@ -410,6 +426,7 @@ def price(cells, cost, place, forced, goal, offers):
             for j in range(d):
                 stack_lo[top, j] = box_lo[j]
                 stack_hi[top, j] = box_hi[j]
+                stack_mass[top, j] = sure_mass[j]
                 stack_total[top, j] = sure_total[j]
             stack_a[top] = a
             stack_b[top] = b
@@ -427,6 +444,7 @@ def price(cells, cost, place, forced, goal, offers):
                 stack_len[top] = without_mate
                 stack_weight[top] += weight[item]
                 for j in range(d):
+                    stack_mass[top, j] += mass[item, j * step_mass]
                     stack_total[top, j] += sums[item, j]
                 stack_constant[top] += square[item] + summed[item]
             elif split == d:

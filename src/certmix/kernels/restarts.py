@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from certmix.kernels.clustering import LOWER, UPPER, accumulate, parameters, slope, square
+from certmix.kernels.clustering import LOWER, UPPER, accumulate, moment, parameters, slope
 from certmix.kernels.compiled import njit
+from certmix.kernels.contraction import mass_step
 from certmix.kernels.moves import along, attempt, compounds, holds, refresh
 from certmix.kernels.swaps import swaps
 from certmix.kernels.sweeps import compared, hartigan, lloyd, reassign
@@ -73,13 +74,15 @@ def seed_means(model, rng, spread, mean):
     With ``spread`` a group is drawn with probability proportional to its squared distance to the nearest
     mean so far (k-means++), otherwise uniformly.
     """
-    points, region, allowed, weight = model.points, model.region, model.allowed, model.weight
+    points, region, allowed, mass_of = model.points, model.region, model.allowed, model.mass
     N, K = allowed.shape
     d = mean.shape[1]
+    step = mass_step(mass_of)
     own = points.shape[0] > 1
     known = np.empty(N, dtype=np.int64)
     order = np.empty(K, dtype=np.int64)
-    members = np.zeros(K)  # weight of a component's known members
+    members = np.zeros((K, d))  # mass of a component's known members
+    some = np.zeros(K, dtype=np.bool_)
     near = np.empty(N)
     mass = np.empty(N)
     for k in range(K):
@@ -96,29 +99,30 @@ def seed_means(model, rng, spread, mean):
                 only = k
         known[g] = only if options == 1 else -1
         if options == 1:
-            members[only] += weight[g]
+            some[only] = True
             for j in range(d):
-                mean[only, j] += weight[g] * points[only if own else 0, g, j]
+                members[only, j] += mass_of[g, j * step]
+                mean[only, j] += mass_of[g, j * step] * points[only if own else 0, g, j]
     for i in range(K - 1, 0, -1):
         j = below(rng, i + 1)
         order[i], order[j] = order[j], order[i]
     # Components with known members first: the others are seeded away from them.
     for seeded in range(2 * K):
         k = order[seeded % K]
-        if (members[k] > 0) != (seeded < K):
+        if some[k] != (seeded < K):
             continue
-        if members[k] > 0:
+        if some[k]:
             for j in range(d):
-                at = mean[k, j] / members[k]
+                at = mean[k, j] / members[k, j] if members[k, j] > 0 else 0.0
                 mean[k, j] = min(max(at, region[LOWER, k, j]), region[UPPER, k, j])
         else:
             for g in range(N):
                 mass[g] = 0.0
                 if allowed[g, k] and known[g] < 0:
-                    mass[g] = weight[g] * (near[g] if spread and near[g] < np.inf else 1.0)
+                    mass[g] = near[g] if spread and near[g] < np.inf else model.weight[g]
             place(points, region, drawn(rng, mass), k, mean)
         for g in range(N):
-            near[g] = min(near[g], square(points, k if own else 0, g, mean, k))
+            near[g] = min(near[g], moment(points, mass_of, k if own else 0, g, mean, k))
 
 
 @njit(nogil=True)
@@ -154,7 +158,7 @@ def relocate(model, state, rng, mean, price):
         if allowed[g, k] and there != k:
             mass[g] = weight[g]
             if far:
-                mass[g] *= square(points, there if own else 0, g, mean, there)
+                mass[g] = moment(points, model.mass, there if own else 0, g, mean, there)
     g = drawn(rng, mass)
     place(points, model.region, g, k, mean)
     u = uniform(rng)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from certmix.kernels.compiled import njit
+from certmix.kernels.contraction import mass_step
 
 
 @njit(nogil=True)
@@ -16,9 +17,11 @@ def improve_set(members, place, status, conflict_start, conflict_with, sweeps):
 
     ``members`` is changed in place and stays admissible with respect to sizes and conflicts if it was.
     """
-    points, weight, cost = place.points, place.weight, place.cost
+    points, weight, cost, mass = place.points, place.weight, place.cost, place.mass
     N, d = points.shape
+    step = mass_step(mass)
     size = 0.0
+    load = np.zeros(d)
     total = np.zeros(d)
     square = 0.0
     constant = 0.0
@@ -27,10 +30,13 @@ def improve_set(members, place, status, conflict_start, conflict_with, sweeps):
             size += weight[g]
             constant += cost[g]
             for j in range(d):
-                total[j] += weight[g] * points[g, j]
-                square += weight[g] * points[g, j] ** 2
-    value = _value(size, total, square, constant, place)
+                m = mass[g, j * step]
+                load[j] += m
+                total[j] += m * points[g, j]
+                square += m * points[g, j] ** 2
+    value = _value(size, load, total, square, constant, place)
     moved = np.empty(d)
+    loaded = np.empty(d)
     for _ in range(sweeps):
         changed = False
         for g in range(N):
@@ -49,17 +55,20 @@ def improve_set(members, place, status, conflict_start, conflict_with, sweeps):
                     continue
             norm = 0.0
             for j in range(d):
-                moved[j] = total[j] + sign * weight[g] * points[g, j]
-                norm += points[g, j] ** 2
+                m = mass[g, j * step]
+                loaded[j] = max(load[j] + sign * m, 0.0)
+                moved[j] = total[j] + sign * m * points[g, j]
+                norm += m * points[g, j] ** 2
             new_value = _value(
-                new_size, moved, square + sign * weight[g] * norm, constant + sign * cost[g], place
+                new_size, loaded, moved, square + sign * norm, constant + sign * cost[g], place
             )
             if new_value < value - 1e-10 * (1.0 + abs(value)):
                 value = new_value
                 size = new_size
-                square += sign * weight[g] * norm
+                square += sign * norm
                 constant += sign * cost[g]
                 for j in range(d):
+                    load[j] = loaded[j]
                     total[j] = moved[j]
                 members[g] = not members[g]
                 changed = True
@@ -69,14 +78,14 @@ def improve_set(members, place, status, conflict_start, conflict_with, sweeps):
 
 
 @njit(nogil=True)
-def _value(size, total, square, constant, place):
+def _value(size, load, total, square, constant, place):
     """Reduced cost from sufficient statistics."""
     gamma, prior_mean, lower, upper = place.gamma, place.prior_mean, place.lo, place.hi
     out = 0.5 * square + constant + place.entropy[int(size)]
     for j in range(total.shape[0]):
-        full = size + gamma[j]
+        full = load[j] + gamma[j]
         push = total[j] + gamma[j] * prior_mean[j]
-        mean = min(max(push / full, lower[j]), upper[j])
+        mean = min(max(push / full if full > 0 else 0.0, lower[j]), upper[j])
         out += 0.5 * full * mean * mean - push * mean + 0.5 * gamma[j] * prior_mean[j] ** 2
     return out
 
@@ -87,8 +96,9 @@ def local_sets(starts, slopes, place, status, conflict_start, conflict_with, swe
 
     A start whose set breaks a size limit or a conflict is repaired or given up (value infinite).
     """
-    points, weight, cost = place.points, place.weight, place.cost
+    points, weight, cost, mass = place.points, place.weight, place.cost, place.mass
     N, d = points.shape
+    step = mass_step(mass)
     for i in range(starts.shape[0]):
         members = sets[i]
         size = 0.0
@@ -103,8 +113,8 @@ def local_sets(starts, slopes, place, status, conflict_start, conflict_with, swe
                 continue
             norm = 0.0
             for j in range(d):
-                norm += (points[g, j] - starts[i, j]) ** 2
-            q = weight[g] * (0.5 * norm + slopes[i]) + cost[g]
+                norm += mass[g, j * step] * (points[g, j] - starts[i, j]) ** 2
+            q = 0.5 * norm + weight[g] * slopes[i] + cost[g]
             if q < least:
                 least = q
                 nearest = g

@@ -13,6 +13,7 @@ import numpy as np
 from certmix.kernels.arrays import Arrays
 from certmix.kernels.candidates import ONE, candidates, component_of
 from certmix.kernels.compiled import njit
+from certmix.kernels.contraction import mass_step
 from certmix.kernels.sorting import sort_along
 
 
@@ -22,15 +23,16 @@ class Rest(NamedTuple):
     groups: np.ndarray  # the first ``left[0]`` are the groups that are not settled, in no order
     left: np.ndarray  # (1,)
     weight: np.ndarray  # (K,) of the settled members
-    points: np.ndarray  # (K, d) sum of weight times point, in the component's own coordinates
-    cost: np.ndarray  # (K,) sum of weight/2 |point|^2 + scatter
+    mass: np.ndarray  # (K, d)
+    points: np.ndarray  # (K, d) sum of mass times point, in the component's own coordinates
+    cost: np.ndarray  # (K,) sum of mass/2 |point|^2 + scatter
 
 
 def unsettled(arrays: Arrays) -> Rest:
     """Nothing is settled yet."""
     K, d = arrays.gamma.shape
     N = len(arrays.weight)
-    return Rest(np.arange(N), np.array([N]), np.zeros(K), np.zeros((K, d)), np.zeros(K))
+    return Rest(np.arange(N), np.array([N]), np.zeros(K), *np.zeros((2, K, d)), np.zeros(K))
 
 
 def rest_of(mask: np.ndarray, arrays: Arrays) -> Rest:
@@ -43,7 +45,8 @@ def rest_of(mask: np.ndarray, arrays: Arrays) -> Rest:
 @njit()
 def settle(mask, arrays, rest):
     """Move the groups that have become decided into the sums."""
-    points, groups, sums = arrays.points, rest.groups, rest.points
+    points, mass, groups, sums = arrays.points, arrays.mass, rest.groups, rest.points
+    step = mass_step(mass)
     left = 0
     for u in range(rest.left[0]):
         g = groups[u]
@@ -57,10 +60,12 @@ def settle(mask, arrays, rest):
         square = 0.0
         for j in range(sums.shape[1]):
             x = points[c, g, j]
-            sums[k, j] += w * x
-            square += x * x
+            m = mass[g, j * step]
+            rest.mass[k, j] += m
+            sums[k, j] += m * x
+            square += m * (x * x)
         rest.weight[k] += w
-        rest.cost[k] += 0.5 * w * square + arrays.scatter[c, g]
+        rest.cost[k] += 0.5 * square + arrays.scatter[c, g]
     rest.left[0] = left
 
 

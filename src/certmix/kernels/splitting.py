@@ -6,12 +6,13 @@ import numpy as np
 
 from certmix.kernels.candidates import NONE, ONE, candidates, component_of, holds
 from certmix.kernels.compiled import njit
+from certmix.kernels.contraction import mass_step
 
 SPLIT_MEAN, SPLIT_SIZE, SPLIT_GROUP = 0, 1, 2
 
 
 # What stands where in the arrays of a ``Minorant``: of a component, …
-ALPHA, BETA, WEIGHT, VALUE, SIZE = 0, 1, 2, 3, 4
+ALPHA, BETA, VALUE, SIZE = 0, 1, 2, 3
 # … of the choices of a group (its component there, if it is undecided; a decided one has it in its mask), …
 FAVOURITE, RIVAL, LABEL = 0, 1, 2
 # … and of the numbers that go with them (by how much the label beats the next best).
@@ -28,7 +29,8 @@ def where_to_split(bound, cutoff, lo, hi, a, b, mask, arrays, rest, centre, mino
     Returns ``(kind, component, coordinate or group, value)``.
     """
     K, d = lo.shape
-    points, system = arrays.points, arrays.system
+    points, mass, system = arrays.points, arrays.mass, arrays.system
+    step = mass_step(mass)
     component, chosen, mixed, share = minorant.component, minorant.chosen, minorant.mixed, minorant.share
     groups, left = rest.groups, rest.left[0]
     for k in range(K):
@@ -61,8 +63,8 @@ def where_to_split(bound, cutoff, lo, hi, a, b, mask, arrays, rest, centre, mino
                 c = system[k]
                 square = 0.0
                 for j in range(d):
-                    square += (points[c, g, j] - centre[k, j]) ** 2
-                here = w * (0.5 * square + component[BETA, k]) + arrays.scatter[c, g]
+                    square += mass[g, j * step] * (points[c, g, j] - centre[k, j]) ** 2
+                here = 0.5 * square + w * component[BETA, k] + arrays.scatter[c, g]
                 if k == f:
                     favourite = here
                 if not holds(mask, g, k):
@@ -90,7 +92,7 @@ def where_to_split(bound, cutoff, lo, hi, a, b, mask, arrays, rest, centre, mino
                 k = chosen[side, u]  # FAVOURITE, RIVAL
                 c = system[k]
                 for j in range(d):
-                    varied = variation(points[c, g, j], lo[k, j], hi[k, j])
+                    varied = mass[g, j * step] * variation(points[c, g, j], lo[k, j], hi[k, j])
                     if second_pass:
                         share[k, j] += loss * varied / spread
                     else:

@@ -6,6 +6,7 @@ import numpy as np
 
 from certmix.kernels.clustering import parameters
 from certmix.kernels.compiled import njit
+from certmix.kernels.contraction import mass_step
 from certmix.kernels.moves import along, attempt
 from certmix.kernels.sorting import sort_along
 
@@ -34,7 +35,8 @@ def exchange_change(points, scatter, entropy, size, centre, k, c, g, v, h, w):
 @njit(nogil=True)
 def preference(model, state, mean, price, k, target):
     """Groups of k that may be in the target and what the move costs each, cheapest first."""
-    points, scatter = model.points, model.scatter
+    points, scatter, mass = model.points, model.scatter, model.mass
+    step = mass_step(mass)
     own = points.shape[0] > 1
     N = points.shape[1]
     group = np.empty(N, dtype=np.int64)
@@ -48,9 +50,9 @@ def preference(model, state, mean, price, k, target):
         for j in range(mean.shape[1]):
             there = points[b, g, j] - mean[target, j]
             here = points[a, g, j] - mean[k, j]
-            change += there * there - here * here
+            change += mass[g, j * step] * (there * there - here * here)
         group[found] = g
-        change = model.weight[g] * (0.5 * change + price[target] - price[k])
+        change = 0.5 * change + model.weight[g] * (price[target] - price[k])
         cost[found] = change + (scatter[b, g] - scatter[a, g])
         found += 1
     sort_along(cost, group, found)
@@ -73,7 +75,9 @@ def swaps(model, state, mean, price, size, centre, k, other, limit):
     heaviest = 0
     for g in range(weight.shape[0]):
         heaviest = max(heaviest, weight[g])
-    reach = _reach(points, weight, first, n_first, second, n_second, sizes, k, other)
+    reach = np.inf
+    if model.counted:
+        reach = _reach(points, weight, first, n_first, second, n_second, sizes, k, other)
     reach += abs(price[k] - price[other]) * heaviest
     plain, single = model.plain, model.single
     here, there = (k, other) if points.shape[0] > 1 else (0, 0)

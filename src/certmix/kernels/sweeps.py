@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from certmix.kernels.clustering import accumulate, insertion, parameters, removal, square
+from certmix.kernels.clustering import accumulate, insertion, moment, parameters, removal, square
 from certmix.kernels.compiled import njit
 from certmix.kernels.moves import TOLERANCE, fits, shift, tallied
 
@@ -43,9 +43,10 @@ def within_reach(centre, active, table, near):
 def farthest(model, state, centre, table):
     """How far the groups of every component reach from its centre."""
     points, label = model.points, state.label
+    known = points.shape[0] == 1 and model.counted
     for k in range(centre.shape[0]):
-        table[REACH, k] = 0.0 if points.shape[0] == 1 else np.inf
-    if points.shape[0] == 1:
+        table[REACH, k] = 0.0 if known else np.inf
+    if known:
         for g in range(label.shape[0]):
             k = label[g]
             table[REACH, k] = max(table[REACH, k], square(points, 0, g, centre, k))
@@ -62,7 +63,7 @@ def reassign(model, state, mean, price, steps, active, near):
     up.
     """
     points, scatter, weight, allowed = model.points, model.scatter, model.weight, model.allowed
-    label, size, limits = state.label, state.size, model.limits
+    label, size, limits, mass = state.label, state.size, model.limits, model.mass
     K = mean.shape[0]
     own = points.shape[0] > 1
     table = np.empty((4, K))
@@ -80,13 +81,13 @@ def reassign(model, state, mean, price, steps, active, near):
             if near[k, 0] == 0 or size[k] - w < limits[0, k]:
                 continue
             c = k if own else 0
-            least = w * (0.5 * square(points, c, g, mean, k) + price[k]) + scatter[c, g]
+            least = 0.5 * moment(points, mass, c, g, mean, k) + w * price[k] + scatter[c, g]
             least -= TOLERANCE * (1.0 + abs(least))
             best = k
             for i in range(1, near[k, 0] + 1):
                 target = near[k, i]
                 c = target if own else 0
-                cost = w * (0.5 * square(points, c, g, mean, target) + price[target]) + scatter[c, g]
+                cost = 0.5 * moment(points, mass, c, g, mean, target) + w * price[target] + scatter[c, g]
                 if cost < least and allowed[g, target] and fits(model, state, g, k, target):
                     least = cost
                     best = target
@@ -142,7 +143,7 @@ def hartigan(model, state, sweeps, active):
     points, scatter, weight, entropy = model.points, model.scatter, model.weight, model.entropy
     region, penalty, plain = model.region, model.penalty, model.plain
     allowed, limits = model.allowed, model.limits
-    label, size, centre = state.label, state.size, state.centre
+    label, size, centre, mass, load = state.label, state.size, state.centre, model.mass, state.load
     K = size.shape[0]
     own = points.shape[0] > 1
     table = np.empty((4, K))
@@ -168,7 +169,7 @@ def hartigan(model, state, sweeps, active):
             c = k if own else 0
             leave = entropy[k, m - w] - entropy[k, m] - scatter[c, g]
             if not plain:
-                leave += removal(points, region, penalty, c, g, w, m, centre, k)
+                leave += removal(points, mass, region, penalty, c, g, load, centre, k)
             elif m > w:
                 leave -= 0.5 * m * w / (m - w) * square(points, c, g, centre, k)
             least = -leave - TOLERANCE * (1.0 + abs(leave))
@@ -183,7 +184,7 @@ def hartigan(model, state, sweeps, active):
                 if plain:
                     join += 0.5 * m * w / (m + w) * square(points, c, g, centre, target)
                 else:
-                    join += insertion(points, region, penalty, c, g, w, m, centre, target)
+                    join += insertion(points, mass, region, penalty, c, g, load, centre, target)
                 if join < least and fits(model, state, g, k, target):
                     least = join
                     best = target

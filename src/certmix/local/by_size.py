@@ -12,7 +12,7 @@ STEPS = 5  # of k-means
 
 def by_size(instance: Instance, means: np.ndarray) -> np.ndarray:
     """A few steps of k-means from these means (K, d), dealt to the components whose size limits fit their clusters."""
-    x, w = instance.points[0], instance.weight.astype(np.float64)
+    x, w = instance.points[0], instance.weight.astype(np.float64)  # a start: masses may do as they like
     K = len(means)
     for _ in range(STEPS):
         nearest = ((x**2).sum(axis=1)[:, None] - 2.0 * x @ means.T + (means**2).sum(axis=1)).argmin(axis=1)

@@ -10,7 +10,7 @@ from certmix.ledger import Ledger
 from certmix.local.solution import LocalSolution
 from certmix.options import Options
 from certmix.problem import Problem
-from certmix.problem.features import EVERY_FEATURE, Feature
+from certmix.problem.features import EVERY_FEATURE, MASSES, Feature
 from certmix.status import Termination
 
 
@@ -20,7 +20,7 @@ class LocalMethod:
     name = ""
     source = ""
     certified = False
-    honours: frozenset[Feature] = EVERY_FEATURE - {Feature.NOISE}
+    honours: frozenset[Feature] = EVERY_FEATURE - {Feature.NOISE} - MASSES
     """Everything: what a method cannot honour while it iterates, the exact rounding does in the end."""
 
     def refusal(self, problem: Problem) -> str | None:

@@ -40,6 +40,7 @@ class LocalSearch:
         self.state = State(
             label=np.zeros(N, dtype=np.int64),
             size=np.zeros(K, dtype=np.int64),
+            load=np.zeros((K, d)),
             centre=np.zeros((K, d)),
             tally=np.zeros(len(instance.counts), dtype=np.int64),
             pending=np.full(N, -1, dtype=np.int64),
@@ -218,6 +219,7 @@ def search_model(instance: Instance) -> Model:
         points=_fresh(instance.points, np.float64),
         scatter=_fresh(instance.scatter, np.float64),
         weight=_fresh(instance.weight, np.int64),
+        mass=_fresh(instance.mass, np.float64),
         region=_fresh(region.reshape(4, -1, d), np.float64),
         entropy=entropy,
         allowed=_fresh(instance.allowed, np.bool_),
@@ -228,7 +230,8 @@ def search_model(instance: Instance) -> Model:
         rows=np.array([[r.component, r.low, r.high] for r in instance.counts], dtype=np.int64).reshape(-1, 3),
         single=single,
         penalty=_TIED_PENALTY if tied else 1.0,
-        plain=not (boxed or bool(np.any(instance.prior_weight))),
+        counted=instance.counted,
+        plain=instance.counted and not (boxed or bool(np.any(instance.prior_weight))),
         coupled=instance.coupled,
         stop=current().flag,
     )

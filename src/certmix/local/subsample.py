@@ -37,6 +37,7 @@ def sampled_model(model: Model, rng: np.ndarray, count: int) -> tuple[Model, Sta
         points=np.ascontiguousarray(model.points[:, rows]),
         scatter=np.ascontiguousarray(model.scatter[:, rows]),
         weight=weight,
+        mass=np.ascontiguousarray(model.mass[rows]),
         region=region,
         entropy=np.ascontiguousarray(model.entropy[:, sizes]) / ratio,
         allowed=np.ascontiguousarray(model.allowed[rows]),
@@ -51,6 +52,7 @@ def sampled_model(model: Model, rng: np.ndarray, count: int) -> tuple[Model, Sta
     state = State(
         label=start,
         size=np.zeros(K, dtype=np.int64),
+        load=np.zeros((K, model.points.shape[2])),
         centre=np.zeros((K, model.points.shape[2])),
         tally=np.zeros(0, dtype=np.int64),
         pending=np.full(len(rows), -1, dtype=np.int64),

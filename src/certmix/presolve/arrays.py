@@ -45,6 +45,8 @@ def instance_arrays(instance: Instance) -> Arrays:
         system=np.zeros(K, dtype=np.int64) if instance.shared else np.arange(K),
         scatter=np.ascontiguousarray(instance.scatter),
         weight=instance.weight.astype(np.float64),
+        mass=np.ascontiguousarray(instance.mass),
+        counted=instance.counted,
         gamma=np.ascontiguousarray(instance.prior_weight),
         prior_mean=np.ascontiguousarray(instance.prior_mean),
         box_lower=instance.mean_lower.copy(),

@@ -30,10 +30,13 @@ def first_bound(instance: Instance) -> float:
     """A lower bound on the objective of every clustering; minus infinity when there is none."""
     scatter = float(instance.scatter.min(axis=0).sum())
     scatter *= 1.0 - 4.0 * EPS * (instance.n_groups + 4)
-    bound = _sizes(instance) + scatter + max(_spread(instance), _boxes(instance)) - instance.error
+    bound = _sizes(instance) + scatter - instance.error
+    if instance.counted:  # samples that have no feature in common may lie anywhere
+        bound += max(_spread(instance), _boxes(instance))
     bound -= 8.0 * EPS * abs(bound)
     problem = instance.problem
-    if np.all(problem.covariance.half_log_det >= 0) and np.all(problem.prior.alpha >= 1):
+    free = np.all(problem.covariance.half_log_det >= 0) and instance.counted
+    if free and np.all(problem.prior.alpha >= 1):
         bound = max(bound, 0.0)  # every term of the objective is non-negative
     return float(bound) if np.isfinite(bound) else -np.inf
 

@@ -2,12 +2,13 @@
 
 For component k, a set S of groups and m samples in it, the cost is
 
-    c_k(S) = min over mu in the box of  sum_{g in S} [ scatter_g + w_g/2 |x_g - mu|^2 ]
+    c_k(S) = min over mu in the box of  sum_{g in S} [ scatter_g + sum_j m_gj/2 (x_gj - mu_j)^2 ]
                                         + sum_j gamma_kj/2 (mu_j - m_kj)^2 + entropy[k, m]
 
 and the objective of a clustering is the sum over k (a lower bound on it where ``mean_exact`` or ``entropy_exact`` is
 False; the one evaluator has the last word). Coordinates are chosen so that the precision is the identity and the
-prior's precision diagonal: ``x = A (y - centre)``, in as few coordinates as the samples need.
+prior's precision diagonal: ``x = A (y - centre)``, in as few coordinates as the samples need. The mass m_gj is the
+number of samples in g, but for missing values and weights of samples (:mod:`certmix.problem.masses`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from certmix.presolve.groups import Groups, group_samples
 from certmix.presolve.tables import entropy_tables
 from certmix.presolve.whitening import Coordinates, centre_of, system_of, whitening_error
 from certmix.problem import Problem, interchangeable
+from certmix.problem.masses import linear_costs, linear_sizes
 from certmix.problem.rules import Count
 from certmix.rounding import EPS
 
@@ -53,12 +55,15 @@ class Instance:
     Attributes
     ----------
     points : (C, N, d), mean of every group in whitened coordinates; C = K when components have their own coordinates
-    scatter : (C, N), half the sum of squares inside every group
+    scatter : (C, N), half the sum of squares inside every group, and what else it costs whatever the sizes are
     weight : (N,), samples in every group
+    mass : (N, d), how much every coordinate of a group counts, or (N, 1) where all count the same
+    counted : whether that is the number of samples
     prior_weight, prior_mean : (K, d), precision and mean of the Gaussian prior on the means, in whitened coordinates
     mean_lower, mean_upper : (K, d), box on the means in whitened coordinates
     mean_exact : whether box and mean estimators are represented exactly (otherwise relaxed)
     entropy : (K, n + 1), the part of the cost that depends on the size alone
+    constant : what of the tables, a K-th in each, is a constant of the masses
     entropy_exact : whether the tables add up to the exact cost (with bounds on the weights they may stay below it)
     allowed : (N, K) bool
     size_lower, size_upper : (K,)
@@ -74,12 +79,15 @@ class Instance:
     points: np.ndarray
     scatter: np.ndarray
     weight: np.ndarray
+    mass: np.ndarray
+    counted: bool
     prior_weight: np.ndarray
     prior_mean: np.ndarray
     mean_lower: np.ndarray
     mean_upper: np.ndarray
     mean_exact: bool
     entropy: np.ndarray
+    constant: float
     entropy_exact: bool
     allowed: np.ndarray
     size_lower: np.ndarray
@@ -159,13 +167,22 @@ def _reduced(problem: Problem) -> Instance:
             "this takes a known variance only (--variance V, or variance=V); certmix.solve takes an unknown one"
         )
     groups = group_samples(problem)
-    centre = centre_of(problem.data)
+    centre = centre_of(problem.samples.filled)
+    beside = None if problem.masses is None else _beside(problem, groups)
     shared = problem.covariance.shared and problem.prior.precision.alike
+    shared = shared and (beside is None or bool(np.all(beside.cost == beside.cost[:1])))
     K = problem.n_components
     most = 8.0 * problem.n_samples * (4 * (1 if shared else K) * problem.n_features + 3 * K)
     memory.require(most, "the whitened samples and the size tables")
     systems = tuple(system_of(problem, c, centre) for c in range(1 if shared else K))
-    points, scatter = _merge(np.stack([system.points for system in systems]), groups)
+    whitened = np.stack([system.points for system in systems])
+    if problem.masses is None:
+        mass = groups.weight.astype(np.float64)[:, None]
+        points, scatter = _merge(whitened, groups)
+    else:
+        each = problem.masses.of
+        each = each[:, systems[0].columns] if problem.masses.missing else each
+        points, scatter, mass = _merge_masses(whitened, each, groups)
     of = [systems[0 if shared else k] for k in range(K)]
     prior_weight = np.stack([system.prior_weight for system in of])
     prior_mean = np.zeros(prior_weight.shape)
@@ -174,6 +191,11 @@ def _reduced(problem: Problem) -> Instance:
     prior_mean[prior_weight == 0] = 0.0
     lower, upper, box_exact = _box(problem, of, centre)
     entropy, entropy_exact = entropy_tables(problem)
+    error = whitening_error(problem, groups, systems, centre, scatter, prior_mean, lower, upper)
+    if beside is not None:
+        scatter = scatter + beside.cost[: len(systems)]
+        entropy = entropy + beside.constant / K
+        error += beside.error
     tied = "means" in problem.estimators and (problem.prior.on_means or problem.has_mean_box)
     return Instance(
         problem=problem,
@@ -183,12 +205,15 @@ def _reduced(problem: Problem) -> Instance:
         points=points,
         scatter=scatter,
         weight=groups.weight,
+        mass=mass,
+        counted=problem.masses is None,
         prior_weight=prior_weight,
         prior_mean=prior_mean,
         mean_lower=lower,
         mean_upper=upper,
         mean_exact=box_exact and not tied,
         entropy=entropy,
+        constant=0.0 if beside is None else beside.constant,
         entropy_exact=entropy_exact,
         allowed=groups.allowed,
         size_lower=problem.size_lower,
@@ -197,8 +222,48 @@ def _reduced(problem: Problem) -> Instance:
         implications=groups.implications,
         counts=tuple(CountRow.of(rule, groups) for rule in problem.rules.counts),
         classes=interchangeable(problem),
-        error=whitening_error(problem, groups, systems, centre, scatter, prior_mean, lower, upper),
+        error=error,
     )
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """What groups cost in every component whatever the sizes are: nowhere less than nothing, but for a constant."""
+
+    cost: np.ndarray  # (K, N)
+    constant: float
+    error: float  # of these sums, for any clustering
+
+
+def _beside(problem: Problem, groups: Groups) -> _Beside:
+    each = linear_costs(problem)
+    cost, size = np.zeros((2, groups.n_groups, problem.n_components))
+    np.add.at(cost, groups.of, each)
+    np.add.at(size, groups.of, linear_sizes(problem))
+    low = np.minimum(cost.min(axis=1), 0.0)
+    rounding = (int(groups.weight.max()) + problem.n_features + 16) * EPS * float(size.max(axis=1).sum())
+    constant = float(low.sum())
+    rounding += (groups.n_groups + 8) * EPS * float(np.abs(low).sum())
+    return _Beside((cost - low[:, None]).T, constant, rounding)
+
+
+def _merge_masses(
+    whitened: np.ndarray, each: np.ndarray, groups: Groups
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Masses add up, coordinate by coordinate; a group is where its masses balance, at zero where it has none."""
+    C, _, d = whitened.shape
+    mass = np.zeros((groups.n_groups, each.shape[1]))
+    np.add.at(mass, groups.of, each)
+    points, scatter = np.zeros((C, groups.n_groups, d)), np.zeros((C, groups.n_groups))
+    alone = (groups.weight == 1)[groups.of]
+    for c in range(C):
+        there = np.where(each > 0, whitened[c], 0.0)
+        np.add.at(points[c], groups.of, each * there)
+        points[c] /= np.where(mass > 0, mass, 1.0)
+        points[c][groups.of[alone]] = there[alone]
+        residual = there - points[c][groups.of]
+        np.add.at(scatter[c], groups.of, 0.5 * np.einsum("ij,ij->i", each * residual, residual))
+    return points, scatter, mass
 
 
 def _merge(whitened: np.ndarray, groups: Groups) -> tuple[np.ndarray, np.ndarray]:

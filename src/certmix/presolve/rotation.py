@@ -53,6 +53,8 @@ def rotated(problem: Problem, offset: np.ndarray, precision: Matrices) -> tuple[
     n, d = offset.shape
     if not (free_means(problem) and problem.covariance.shared and n <= MOST_SAMPLES):
         return None
+    if problem.masses is not None:  # I - Z would be no projection
+        return None
     if n > d and not _flat(offset):
         return None
     products, slip, size = inner_products(offset, precision)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from certmix.problem import Problem
+from certmix.problem.masses import sizes_cost
 
 
 def entropy_tables(problem: Problem, multiplier: float | None = None) -> tuple[np.ndarray, bool]:
@@ -19,7 +20,8 @@ def entropy_tables(problem: Problem, multiplier: float | None = None) -> tuple[n
       is a lower bound for every multiplier :math:`\lambda` (default C) by Lagrangian duality on
       :math:`\sum_k \pi_k = 1`, and exact where the bounds do not bind.
 
-    To all of them :math:`\tfrac m2 \log\det\Sigma_k` is added with one covariance per component.
+    To all of them :math:`\tfrac m2 \log\det\Sigma_k` is added with one covariance per component. Where values do not
+    count once, that and the cost of weights of samples are no matter of sizes (:func:`certmix.problem.masses.linear_costs`).
     """
     n, K = problem.n_samples, problem.n_components
     sizes = np.arange(n + 1, dtype=np.float64)
@@ -27,7 +29,7 @@ def entropy_tables(problem: Problem, multiplier: float | None = None) -> tuple[n
     tables = np.empty((K, n + 1))
     exact = True
     for k in range(K):
-        power = sizes + (problem.prior.alpha[k] - 1.0)
+        power = sizes * sizes_cost(problem) + (problem.prior.alpha[k] - 1.0)
         if problem.fixed_weights is not None:
             cost = -power * np.log(problem.fixed_weights[k])
         elif "weights" in problem.estimators:
@@ -39,7 +41,9 @@ def entropy_tables(problem: Problem, multiplier: float | None = None) -> tuple[n
             exact = False
         else:
             cost = _minus_xlog(power, np.maximum(power, 0.0) / total) if total > 0 else np.zeros(n + 1)
-        tables[k] = cost + sizes * problem.covariance.half_log_det[k]
+        tables[k] = cost
+        if problem.masses is None:
+            tables[k] += sizes * problem.covariance.half_log_det[k]
     tables.setflags(write=False)
     return tables, exact
 

@@ -98,7 +98,7 @@ def centre_of(data: np.ndarray) -> np.ndarray:
 def system_of(problem: Problem, c: int, centre: np.ndarray) -> Coordinates:
     """The coordinates of component c, in as few dimensions as the samples and the means need."""
     columns = np.arange(problem.n_features)
-    offset = problem.data - centre
+    offset = problem.samples.filled - centre
     if free_means(problem):  # then a mean stays where a feature has its only value
         columns = np.flatnonzero(offset.any(axis=0))
         columns = columns if len(columns) else np.arange(1)
@@ -149,6 +149,8 @@ def whitening_error(
        common offset of the data costs nothing. The mean of w merged samples adds ``(w + 1) eps`` times their mean size.
     3. The scatter inside groups is a sum of squares: it errs by ``(w + d + 3) eps`` of itself.
     4. Points from inner products replace 1 and the first part of 2; see :mod:`certmix.presolve.rotation`.
+    5. Where values do not count once, all squares are weighted by the masses, which are sums of w rounded numbers: that
+       is another ``(w + 2) eps`` of the cost. A mean that balances masses has two roundings more for each of them.
 
     Q is bounded for every clustering by putting all means at one point of the box, or, where the means are tied to
     averages, by the farthest average from the prior's mean.
@@ -162,18 +164,24 @@ def whitening_error(
     n = problem.n_samples
     ratio, prior_moved, prior_cost = 0.0, 0.0, 0.0
     moved, distance = np.zeros(n), np.zeros(n)  # worst over the components
+    each, more = np.ones((1, 1)), 0
+    if problem.masses is not None:
+        each, more = problem.masses.of, 2
+        each = each[:, systems[0].columns] if problem.masses.missing else each
     merged, inside = np.zeros(groups.n_groups), np.zeros(groups.n_groups)
     for c, system in enumerate(systems):
         ratio = max(ratio, system.ratio(problem.prior.precision, c))
-        moved = np.maximum(moved, (system.rounding(system.offset) ** 2).sum(axis=1))
+        moved = np.maximum(moved, (each * system.rounding(system.offset) ** 2).sum(axis=1))
         if groups.n_groups < n:
             r = system.points.shape[1]
-            size = np.zeros((groups.n_groups, r))
-            np.add.at(size, groups.of, np.abs(system.points))
+            size, mass = np.zeros((2, groups.n_groups, r))
+            np.add.at(size, groups.of, each * np.abs(system.points))
+            np.add.at(mass, groups.of, np.broadcast_to(each, (n, r)))
             w = np.where(groups.weight > 1, groups.weight, 0)[:, None]
-            shift = (w + 1) * EPS * size / np.maximum(w, 1)
-            merged = np.maximum(merged, (w * shift**2).sum(axis=1))
-            inside = np.maximum(inside, (groups.weight + r + 3) * EPS * scatter[c])
+            mass = np.where(w > 1, mass, 0.0)
+            shift = (w + 1 + 2 * more) * EPS * size / np.where(mass > 0, mass, 1.0)
+            merged = np.maximum(merged, (mass * shift**2).sum(axis=1))
+            inside = np.maximum(inside, (groups.weight + r + 3 + more) * EPS * scatter[c])
     for k in range(problem.n_components):
         system = systems[k if len(systems) > 1 else 0]
         weight, whitened = system.prior_weight, system.points
@@ -181,11 +189,13 @@ def whitening_error(
             rounding = system.rounding(problem.prior.mean[k][system.columns] - centre[system.columns])
             prior_moved += float(weight @ rounding**2)
         at = np.clip(np.where(weight > 0, prior_mean[k], 0.0), lower[k], upper[k])
-        distance = np.maximum(distance, ((whitened - at) ** 2).sum(axis=1))
+        distance = np.maximum(distance, (each * (whitened - at) ** 2).sum(axis=1))
         off = np.abs(at - prior_mean[k])
         if "means" in problem.estimators:
             off = np.maximum(off, np.abs(whitened - prior_mean[k]).max(axis=0))
         prior_cost += 0.5 * float(weight @ off**2)
+    if more:
+        ratio += (int(groups.weight.max()) + more) * EPS
     ratio = min(ratio, 1.0)  # no more than everything is lost: the exact cost is not negative
     quadratic = 0.5 * float(distance.sum()) + prior_cost
     step = float(np.sqrt(moved.sum() + prior_moved) + np.sqrt(merged.sum()))

@@ -84,7 +84,7 @@ def sample_weights(given: Any, samples: Samples) -> np.ndarray:
     if wrong.any():
         i = int(np.argmax(wrong))
         raise InputError(
-            f"{samples.sample(i)} has weight {found[i]:g}; weights are whole numbers >= 1: how many samples each "
+            f"{samples.sample(i)} has weight {found[i]:g}; weights are positive numbers; whole ones say how many samples each "
             "stands for"
         )
     if found.sum() > MOST:

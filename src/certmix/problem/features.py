@@ -31,11 +31,15 @@ class Feature(StrEnum):
     UNKNOWN_VARIANCE = "an unknown variance"
     SOFT_LINK = "soft links"
     NOISE = "noise"
+    MISSING = "missing values"
+    REAL_WEIGHTS = "weights of samples that are not whole numbers"
 
 
 # An engine never sees an unknown variance: certmix.variance asks it at known ones. Nor does it see soft links:
 # certmix.softlinks asks it with some of them as links, and without the others.
 EVERY_FEATURE = frozenset(Feature) - {Feature.UNKNOWN_VARIANCE, Feature.SOFT_LINK}
+# Values that count other than once (certmix.problem.masses).
+MASSES = frozenset({Feature.MISSING, Feature.REAL_WEIGHTS})
 
 
 def features(problem: Problem) -> frozenset[Feature]:
@@ -59,6 +63,8 @@ def features(problem: Problem) -> frozenset[Feature]:
         Feature.UNKNOWN_VARIANCE: problem.covariance.unknown,
         Feature.SOFT_LINK: bool(rules.soft),
         Feature.NOISE: problem.noise is not None,
+        Feature.MISSING: problem.masses is not None and problem.masses.missing,
+        Feature.REAL_WEIGHTS: problem.masses is not None and problem.masses.weight is not None,
     }
     return frozenset(f for f, yes in used.items() if yes)
 

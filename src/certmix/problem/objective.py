@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from certmix.errors import InfeasibleError, InputError
 from certmix.problem.averages import average_in_box
+from certmix.problem.masses import linear_costs, sizes_cost
 from certmix.problem.noise import LABEL
 from certmix.problem.scale import best_variance, least_by_scale, prior_moves_means
 
@@ -70,8 +71,11 @@ class Objective:
                 return -math.inf
             each = 0.5 * p.n_samples * (1 if p.covariance.per_feature else p.n_features)
             total = float(np.sum(squares / v + each * np.log(v)))
-        total += float(sizes @ p.covariance.half_log_det)
-        total += self.weight_cost(sizes, weights)
+        if p.masses is None:
+            total += float(sizes @ p.covariance.half_log_det)
+        else:
+            total += float(linear_costs(p)[np.arange(p.n_samples), labels].sum())
+        total += self.weight_cost(sizes * sizes_cost(p), weights)
         return float(total + self.mean_prior_cost(means) + self.penalty(labels))
 
     def penalty(self, labels: np.ndarray) -> float:
@@ -88,14 +92,21 @@ class Objective:
         """Squared Mahalanobis distance of every sample to its own component's mean."""
         p = self.problem
         if p.covariance.shared:
-            residual = p.data - means[labels]
-            return np.asarray(np.einsum("ij,ij->i", p.covariance.times(0, residual), residual))
+            residual = p.samples.filled - means[labels]
+            return np.asarray(
+                np.einsum("ij,ij->i", p.covariance.times(0, residual), self.counted(residual))
+            )
         out = np.empty(p.n_samples)
         for k in range(p.n_components):
             rows = labels == k
-            residual = p.data[rows] - means[k]
-            out[rows] = np.einsum("ij,ij->i", p.covariance.times(k, residual), residual)
+            residual = p.samples.filled[rows] - means[k]
+            out[rows] = np.einsum("ij,ij->i", p.covariance.times(k, residual), self.counted(residual, rows))
         return out
+
+    def counted(self, residual: np.ndarray, rows: Any = slice(None)) -> np.ndarray:
+        """Residuals of some samples, each as often as its value counts."""
+        masses = self.problem.masses
+        return residual if masses is None else masses.of[rows] * residual
 
     def weight_cost(self, sizes: np.ndarray, weights: np.ndarray) -> float:
         """``-sum_k (n_k + alpha_k - 1) log pi_k`` with ``0 log 0 = 0``."""
@@ -116,10 +127,13 @@ class Objective:
         p = self.problem
         costs = np.empty((p.n_samples, p.n_components))
         for k in range(p.n_components):
-            residual = p.data - means[k]
-            costs[:, k] = 0.5 * np.einsum("ij,ij->i", p.covariance.times(k, residual), residual)
+            residual = p.samples.filled - means[k]
+            costs[:, k] = 0.5 * np.einsum(
+                "ij,ij->i", p.covariance.times(k, residual), self.counted(residual)
+            )
+        costs += p.covariance.half_log_det if p.masses is None else linear_costs(p)
         with np.errstate(divide="ignore"):
-            return np.asarray(costs + p.covariance.half_log_det - np.log(weights))
+            return np.asarray(costs - np.log(weights) if sizes_cost(p) else costs)
 
     # -- the best parameters for given labels ----------------------------------------------------------------
     def best(self, labels: np.ndarray) -> Point:
@@ -153,7 +167,9 @@ class Objective:
     def best_means(self, labels: np.ndarray) -> np.ndarray:
         p = self.problem
         means = np.empty((p.n_components, p.n_features))
-        centre = p.data.mean(axis=0)
+        centre = p.samples.filled.mean(axis=0)
+        if p.masses is not None:
+            return self._mean_by_mass(labels, centre)
         boxed = "means" in p.estimators and p.has_mean_box
         for k in range(p.n_components):
             rows = labels == k
@@ -167,8 +183,26 @@ class Objective:
             means[k] = self.best_mean(k, m, average, centre)
         return means
 
-    def best_mean(self, k: int, m: float, average: np.ndarray | None, centre: np.ndarray) -> np.ndarray:
-        """The best mean of a component with m samples, or shares of them, of this average; it is None without any."""
+    def _mean_by_mass(self, labels: np.ndarray, centre: np.ndarray) -> np.ndarray:
+        """The best means where values do not count once; of a feature of which nothing is there, that of all samples."""
+        p, masses = self.problem, self.problem.masses
+        assert masses is not None
+        means = np.empty((p.n_components, p.n_features))
+        for k in range(p.n_components):
+            rows = labels == k
+            mass, away = masses.of[rows], p.samples.filled[rows] - centre
+            total = np.broadcast_to(mass.sum(axis=0), p.n_features)
+            average = centre + (mass * away).sum(axis=0) / np.where(total > 0, total, 1.0)
+            means[k] = self.best_mean(k, total if masses.missing else float(total[0]), average, centre)
+        return means
+
+    def best_mean(
+        self, k: int, m: float | np.ndarray, average: np.ndarray | None, centre: np.ndarray
+    ) -> np.ndarray:
+        """The best mean of a component with m samples, or shares of them, of this average; it is None without any.
+
+        Of a diagonal covariance m may be a number for every feature.
+        """
         p = self.problem
         lower, upper = p.mean_lower[k], p.mean_upper[k]
         if average is not None and "means" in p.estimators:
@@ -186,14 +220,15 @@ class Objective:
             return target
         return _nearest_in_box(self._hessian(k, m), target, lower, upper)
 
-    def _hessian(self, k: int, m: float) -> np.ndarray:
+    def _hessian(self, k: int, m: float | np.ndarray) -> np.ndarray:
         """``m P_k + Lambda_k``, as a vector where that is diagonal; of no data and no prior, the identity."""
         p = self.problem
-        if not m and not p.prior.precision.nonzero(k):
+        if not np.any(m) and not p.prior.precision.nonzero(k):
             return np.ones(p.n_features)
         if p.covariance.diagonal and p.prior.precision.diagonal:
             own = p.covariance.precision.entries[0 if p.covariance.shared else k]
-            return np.asarray(m * own + p.prior.precision.entries[k])
+            found = m * own + p.prior.precision.entries[k]
+            return np.asarray(np.where(found > 0, found, 1.0))
         return np.asarray(m * p.covariance.of(k) + p.prior.precision[k])
 
     def best_weights(self, sizes: np.ndarray) -> np.ndarray:

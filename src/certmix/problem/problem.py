@@ -17,6 +17,7 @@ from certmix.problem.components import component_count, names_of_components
 from certmix.problem.constraints import Constraint, Copies
 from certmix.problem.copies import CopiedSamples
 from certmix.problem.covariance import Covariance, covariance_of
+from certmix.problem.masses import Masses, RealWeights, check_masses, masses_of, real_weights
 from certmix.problem.noise import (
     ENDLESS,
     KNOWN,
@@ -34,6 +35,7 @@ from certmix.problem.rules import ALL, Rules, listed, resolve_rules
 from certmix.problem.samples import Samples
 
 ESTIMATORS = ("weights", "means")
+MISSING = ("error", "keep")
 FEW = 2.0**-50  # eight units in the last place, relatively
 FOUND = (
     "no covariance was given, so one variance for all features and components is found with the clustering; "
@@ -93,9 +95,13 @@ class Problem:
     allow_empty : bool
         Whether a component may hold no sample. By default every component holds at least one.
     names, component_names : sequences of names, optional
-    sample_weight : n whole numbers, optional
-        How many samples each sample stands for. It counts as so many copies that are together: in the objective, in
-        sizes and their limits, and in constraints that count.
+    sample_weight : n positive numbers, optional
+        Whole numbers: how many samples each sample stands for. It counts as so many copies that are together: in the
+        objective, in sizes and their limits, and in constraints that count. Any others: how often its cost counts in
+        the objective, for weights of components that are fixed; sizes and what counts samples count each once.
+    missing : "error" or "keep"
+        What is done about values that are missing (not a number). Kept: distances and means are over what is there,
+        which needs a known diagonal covariance.
     noise : density, "auto" or "trimmed", optional
         One more component, the last, without a mean: a sample in it costs ``-log(density) - log(pi)``, and it may be
         empty. ``"auto"`` is uniform over the box around the samples. ``"trimmed"`` is for k-means, where noise costs
@@ -128,15 +134,21 @@ class Problem:
         component_names: Sequence[str] | None = None,
         sample_weight: Any = None,
         noise: Any = None,
+        missing: str = "error",
     ) -> None:
-        self.samples = Samples(data, names)
+        if missing not in MISSING:
+            raise InputError(f"missing must be 'error' or 'keep', not {missing!r}")
+        self.samples = Samples(data, names, gaps=missing == "keep")
         rows = self.samples.n_samples
         self.sample_weight: np.ndarray | None = None
-        if sample_weight is not None:
+        with about("sample_weight"):
+            real = None if sample_weight is None else real_weights(sample_weight, self.samples)
+        if sample_weight is not None and real is None:
             with about("sample_weight"):
                 self.samples = copied = CopiedSamples(self.samples, sample_weight)
             self.sample_weight = copied.weight
             constraints = [*listed(constraints), *copied.ties]
+        self.masses: Masses | None = masses_of(self.samples, real)
         self.allow_empty = bool(allow_empty)
         with about("n_components"):
             clusters = component_count(n_components, rows, self.allow_empty)
@@ -157,7 +169,7 @@ class Problem:
                     variance_range=variance_range,
                     weight_bounds=weight_bounds,
                 )
-            variance = None if own else kmeans_variance(self.data)
+            variance = None if own else kmeans_variance(self.samples.filled)
         self.estimators = frozenset(_estimators(estimators))
         with about("weights"):
             self.fixed_weights = fixed_weights(weights, self.n_components)
@@ -194,6 +206,9 @@ class Problem:
             )
         if self._assumed and self.samples.dominating is not None:
             warnings.warn(_dominated(self.samples), CovarianceWarning, stacklevel=2)
+        if self.masses is not None:
+            with about("missing" if self.masses.missing else "sample_weight"):
+                check_masses(self)
         if self.allow_empty and self.fixed_weights is None and np.any(self.prior.alpha < 1):
             raise InputError(
                 "a Dirichlet prior with alpha < 1 (Jeffreys) and allow_empty together have no optimum: the "
@@ -217,8 +232,19 @@ class Problem:
     # -- shape -----------------------------------------------------------------------------------------------
     @property
     def data(self) -> np.ndarray:
-        """The samples, (n, d), read-only."""
+        """The samples, (n, d), read-only; not a number where a value is missing."""
         return self.samples.values
+
+    @property
+    def given_sample_weight(self) -> np.ndarray | RealWeights | None:
+        """What to give as ``sample_weight`` for the same ones."""
+        real = None if self.masses is None else self.masses.weight
+        return self.sample_weight if real is None else RealWeights(real)
+
+    @property
+    def given_missing(self) -> str:
+        """What to give as ``missing``."""
+        return "error" if self.samples.gaps is None else "keep"
 
     @property
     def n_samples(self) -> int:
@@ -349,7 +375,8 @@ class Problem:
         """A new problem with some of the constructor's arguments changed."""
         arguments: dict[str, Any] = {
             "data": self.samples.original.values,
-            "sample_weight": self.sample_weight,
+            "sample_weight": self.given_sample_weight,
+            "missing": self.given_missing,
             "n_components": self.n_clusters,
             "noise": self.noise,
             "covariance": self.covariance,

@@ -23,6 +23,7 @@ from certmix.problem.constraints import (
     MustLink,
     Packing,
 )
+from certmix.problem.masses import RealWeights
 from certmix.problem.priors import Prior
 from certmix.problem.problem import Problem
 from certmix.problem.rules import ALL
@@ -89,7 +90,7 @@ class Restriction:
         bad = np.diff(samples) <= 0
         if samples.ndim != 1 or not len(samples) or bad.any() or samples[0] < 0 or samples[-1] >= p.n_samples:
             raise InputError("a part needs different samples of the problem, in ascending order")
-        tied = "weights" in p.estimators
+        tied, given = "weights" in p.estimators, p.given_sample_weight
         return Problem(
             p.data[samples],
             p.n_clusters,
@@ -102,6 +103,8 @@ class Restriction:
             prior=self._prior(len(samples)),
             constraints=[*self._links(samples), *self._sizes(len(samples)), *self._counts(samples)],
             allow_empty=True,
+            sample_weight=given.part(samples) if isinstance(given, RealWeights) else None,
+            missing=p.given_missing,
         )
 
     def _prior(self, m: int) -> Prior:

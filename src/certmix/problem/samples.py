@@ -25,9 +25,11 @@ class Samples:
     data : array-like of shape (n, d), a pandas DataFrame, or a sequence of n numbers (d = 1)
     names : sequence of n names, optional
         Default: the index of a DataFrame (or Series), otherwise the positions ``0 .. n-1``.
+    gaps : bool
+        Whether values may be missing: they are not a number, and stay so.
     """
 
-    def __init__(self, data: Any, names: Sequence[Any] | None = None) -> None:
+    def __init__(self, data: Any, names: Sequence[Any] | None = None, *, gaps: bool = False) -> None:
         columns = getattr(data, "columns", None)
         index = getattr(data, "index", None)
         if names is None and index is not None and not callable(index):
@@ -44,8 +46,27 @@ class Samples:
         else:
             self.names = tuple(map(str, given))
             self._check_names(n, given)
-        self._check_values()
+        self._check_values(gaps)
         self.values.setflags(write=False)
+
+    @cached_property
+    def gaps(self) -> np.ndarray | None:
+        """Which values are missing, (n, d); None where none is."""
+        found = np.isnan(self.values)
+        return found if found.any() else None
+
+    @cached_property
+    def filled(self) -> np.ndarray:
+        """The values, each missing one replaced by the mean of its feature. It counts for nothing."""
+        if self.gaps is None:
+            return self.values
+        there = ~self.gaps
+        first = self.values[there.argmax(axis=0), np.arange(self.n_features)]
+        first = np.where(there.any(axis=0), first, 0.0)
+        away = np.where(there, self.values - first, 0.0)  # of a constant feature: exactly its value
+        found = np.where(there, self.values, first + away.sum(axis=0) / np.maximum(there.sum(axis=0), 1))
+        found.setflags(write=False)
+        return found
 
     @property
     def n_samples(self) -> int:
@@ -80,12 +101,12 @@ class Samples:
     @cached_property
     def constant(self) -> tuple[int, ...]:
         """The features that have one value only."""
-        return tuple(np.flatnonzero(self.values.min(axis=0) == self.values.max(axis=0)).tolist())
+        return tuple(np.flatnonzero(self.filled.min(axis=0) == self.filled.max(axis=0)).tolist())
 
     @cached_property
     def dominating(self) -> tuple[int, float] | None:
         """The feature that has nearly all of the variance, and its share; None when there is none."""
-        variance = self.values.var(axis=0)
+        variance = self.filled.var(axis=0)
         j = int(variance.argmax())
         share = float(variance[j] / variance.sum()) if variance[j] > 0 else 0.0
         return (j, share) if share > NEARLY_ALL and self.n_features > 1 + len(self.constant) else None
@@ -154,16 +175,21 @@ class Samples:
                     )
                 seen[name] = i
 
-    def _check_values(self) -> None:
+    def _check_values(self, gaps: bool) -> None:
         y = self.values
-        bad = np.argwhere(~np.isfinite(y))
+        bad = np.argwhere(~np.isfinite(y) & ~(np.isnan(y) & gaps))
         if len(bad):
             i, j = bad[0]
             more = f" ({len(bad)} such values in all)" if len(bad) > 1 else ""
+            keep = ", or keep it missing (missing='keep')" if np.isnan(y[i, j]) else ""
             raise InputError(
-                f"{self.sample(i)}, {self.feature(j)}: the value is {y[i, j]}{more}; fill or drop it first"
+                f"{self.sample(i)}, {self.feature(j)}: the value is {y[i, j]}{more}; fill or drop it first{keep}"
             )
-        largest = float(np.abs(y).max())
+        if gaps:
+            y[np.isnan(y)] = np.nan  # all alike, in their bits too
+            if (empty := np.isnan(y).all(axis=1)).any():
+                raise InputError(f"{self.sample(int(empty.argmax()))} has no value at all; drop it first")
+        largest = float(np.nanmax(np.abs(y)))
         if largest > 1e100:
             raise InputError(f"the data hold a value of size {largest:.3g}; rescale them first")
 

@@ -10,7 +10,7 @@ from certmix.ledger import Ledger
 from certmix.options import Options
 from certmix.presolve.groups import group_samples
 from certmix.problem import Problem
-from certmix.problem.features import EVERY_FEATURE, Feature
+from certmix.problem.features import EVERY_FEATURE, MASSES, Feature
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
 from certmix.search.bounds.semidefinite.record import NO_RECORD, Recorder
 from certmix.search.engines import first_incumbent, reduced
@@ -30,7 +30,7 @@ class SemidefiniteEngine:
 
     name = "sdp"
     certified = True
-    honours = EVERY_FEATURE - {Feature.MEAN_BOX}
+    honours = EVERY_FEATURE - {Feature.MEAN_BOX} - MASSES
 
     def refusal(self, problem: Problem) -> str | None:
         if problem.n_components > MOST_COMPONENTS:

@@ -8,7 +8,7 @@ from certmix.options import Options
 from certmix.paper.bnb.branching import branching_rule
 from certmix.paper.bnb.relaxation import RelaxationBound
 from certmix.problem import Problem
-from certmix.problem.features import EVERY_FEATURE, Feature
+from certmix.problem.features import EVERY_FEATURE, MASSES, Feature
 from certmix.search.engines import first_incumbent, reduced
 from certmix.search.loop import search
 from certmix.status import Termination
@@ -22,7 +22,7 @@ class BranchAndBound:
 
     name = "bnb"
     certified = True
-    honours = EVERY_FEATURE - {Feature.NOISE}
+    honours = EVERY_FEATURE - {Feature.NOISE} - MASSES
 
     def refusal(self, problem: Problem) -> str | None:
         if problem.n_components > MOST_COMPONENTS:

@@ -395,10 +395,10 @@ class DualBound:
             inside = members | (decided & allowed[:, k])
             if not inside.any():
                 return None
-            w = arrays.weight[inside]
-            mean = (w[:, None] * arrays.points[c][inside]).sum(axis=0) / w.sum()
-            gap = arrays.points[c] - mean
-            costs[:, k] = 0.5 * np.einsum("ij,ij->i", gap, gap)
+            load = arrays.mass[inside].sum(axis=0)
+            mean = (arrays.mass[inside] * arrays.points[c][inside]).sum(axis=0)
+            gap = arrays.points[c] - mean / np.where(load > 0, load, 1.0)
+            costs[:, k] = 0.5 * np.einsum("ij,ij->i", arrays.mass * gap, gap)
             costs[inside, k] = -1.0
         costs[~allowed] = math.inf
         if not np.all(np.isfinite(costs.min(axis=1))):

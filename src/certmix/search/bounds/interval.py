@@ -73,6 +73,7 @@ class IntervalBound:
                 "left": left,
                 "record": self.splits.roots(len(roots)),
                 "weight": np.zeros((len(roots), K)),
+                "mass": np.zeros((len(roots), K, d)),
                 "points": np.zeros((len(roots), K, d)),
                 "cost": np.zeros((len(roots), K)),
                 **self._no_split(len(roots)),
@@ -124,7 +125,7 @@ class IntervalBound:
         start = np.cumsum(count) - count
         groups = np.concatenate(f["left"])
         columns = (f["lo"], f["hi"], f["a"], f["b"], mask, cutoff + error, self.arrays)
-        settled = (groups, start, count, f["weight"], f["points"], f["cost"])
+        settled = (groups, start, count, f["weight"], f["mass"], f["points"], f["cost"])
         results = (state, inner, f["kind"], f["which"], f["index"], f["at"], f["centre"])
         self.threads.over(B, lambda first, last: explore_batch(first, last, *columns, *settled, *results))
         f["mask"] = mask.astype(self._stored)

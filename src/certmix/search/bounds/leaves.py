@@ -8,6 +8,7 @@ import numpy as np
 
 from certmix.errors import InfeasibleError
 from certmix.problem import Point, Problem, is_feasible
+from certmix.problem.masses import linear_sizes, sizes_cost
 from certmix.rounding import EPS
 
 
@@ -39,15 +40,19 @@ def rounding(problem: Problem, point: Point) -> float:
     p = problem
     n, d = p.data.shape
     sizes = np.bincount(point.labels, minlength=p.n_components)
-    power = np.abs(sizes + p.prior.alpha - 1.0)
+    power = np.abs(sizes * sizes_cost(p) + p.prior.alpha - 1.0)
     used = power > 0
     logs = float(power[used] @ np.abs(np.log(point.weights[used])))
     added = logs + float(sizes @ np.abs(p.covariance.half_log_det)) + float(power.sum())
+    if p.masses is not None:
+        added += float(linear_sizes(p)[np.arange(n), point.labels].sum())
     off = 0.0
     if p.has_weight_box and "weights" not in p.estimators:
         off += _weights_lost(power, point.weights, p.weight_lower, p.weight_upper)
     for k in range(p.n_components):
-        forms, lost = _component(p, k, p.data[point.labels == k], point.means[k])
+        rows = point.labels == k
+        mass = None if p.masses is None else p.masses.of[rows]
+        forms, lost = _component(p, k, p.samples.filled[rows], mass, point.means[k])
         added += forms
         off += lost
     return 1.01 * ((n + 2 * d + 64) * EPS * added + off)
@@ -74,13 +79,17 @@ def _weights_lost(power: np.ndarray, weights: np.ndarray, lower: np.ndarray, upp
     return max(0.0, 1.01 * least)
 
 
-def _component(p: Problem, k: int, samples: np.ndarray, mean: np.ndarray) -> tuple[float, float]:
+def _component(
+    p: Problem, k: int, samples: np.ndarray, mass: np.ndarray | None, mean: np.ndarray
+) -> tuple[float, float]:
     """Absolute values in a component's quadratic forms, and what its cost can lose by moving the rounded mean."""
     m, d = samples.shape
     residual, away = samples - mean, mean - p.prior.mean[k]
     size = np.abs(residual)
     sizes = p.covariance.precision.magnitude()
     own = 0 if p.covariance.shared else k
+    if mass is not None:
+        return _by_mass(p, k, residual, mass, mean)
     forms = float(np.einsum("ij,ij->", sizes.times(own, size), size))
     if not (p.has_mean_box or p.prior.precision.nonzero(k)):
         steps = np.abs(residual.sum(axis=0)) + (m + 8) * EPS * size.sum(axis=0)
@@ -111,3 +120,44 @@ def _component(p: Problem, k: int, samples: np.ndarray, mean: np.ndarray) -> tup
         step += np.linalg.norm(np.abs(root) @ (blur[inner] / unit[inner]))
         lost += float(step**2)  # twice the half, for the rounding of the factor
     return forms, lost
+
+
+def _by_mass(
+    p: Problem, k: int, residual: np.ndarray, mass: np.ndarray, mean: np.ndarray
+) -> tuple[float, float]:
+    """The same where values do not count once; of a covariance that is not diagonal all of a sample's count the same."""
+    (m, d), own = residual.shape, 0 if p.covariance.shared else k
+    size, sizes = np.abs(residual), p.covariance.precision.magnitude()
+    forms = float(np.einsum("ij,ij->", sizes.times(own, size), mass * size))
+    pulled = (mass * residual).sum(axis=0)
+    blur = (m + 8) * EPS * (mass * size).sum(axis=0)
+    load = np.broadcast_to(mass.sum(axis=0), d)
+    if not (p.has_mean_box or p.prior.precision.nonzero(k)):
+        steps = np.abs(pulled) + blur
+        # sqrt of the load, coordinate by coordinate: the form of a load that is the same for all, or a diagonal one
+        steps = steps / np.sqrt(np.where(load > 0, load, 1.0))
+        return forms, 1.01 * float(sizes.times(own, steps) @ steps)
+    away = mean - p.prior.mean[k]
+    forms += float(np.abs(away) @ np.abs(p.prior.precision[k]) @ np.abs(away))
+    if not (p.covariance.diagonal and p.prior.precision.diagonal):
+        precision, prior = p.covariance.of(k), p.prior.precision[k]
+        gradient = prior @ away - precision @ pulled
+        blur = np.abs(precision) @ blur + (2 * d + 8) * EPS * (np.abs(prior) @ np.abs(away))
+        hessian = float(load[0]) * precision + prior
+        try:
+            root = np.linalg.inv(np.linalg.cholesky(hessian))
+        except np.linalg.LinAlgError:
+            return forms, math.inf
+        step = np.linalg.norm(root @ gradient) + np.linalg.norm(np.abs(root) @ blur)
+        return forms, float(2.0 * step**2)
+    precision, prior = p.covariance.precision.entries[own], p.prior.precision.entries[k]
+    gradient = prior * away - precision * pulled
+    blur = precision * blur + (2 * d + 8) * EPS * (prior * np.abs(away))
+    steepest, hessian = np.abs(gradient) + blur, load * precision + prior
+    room = np.where(gradient > 0, mean - p.mean_lower[k], p.mean_upper[k] - mean)
+    room = np.where(np.abs(gradient) > blur, room, np.maximum(mean - p.mean_lower[k], p.mean_upper[k] - mean))
+    free = hessian > 0
+    with np.errstate(invalid="ignore", over="ignore"):
+        inner = steepest**2 / np.where(free, hessian, 1.0)
+        lost = np.where(free, np.minimum(np.where(steepest > 0, steepest * room, 0.0), inner), 0.0)
+    return forms, float(1.01 * lost.sum())

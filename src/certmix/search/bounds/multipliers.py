@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from certmix.presolve.instance import Instance
+from certmix.problem.masses import sizes_cost
 from certmix.search.bounds.scale import Scale
 
 TEMPERATURES = (1.0, 0.3, 2.0, 4.0)  # units of the scale
@@ -21,9 +22,12 @@ def component_costs(instance: Instance, labels: np.ndarray, scale: Scale) -> np.
     for k in range(K):
         c = 0 if instance.shared else k
         gap = instance.points[c] - instance.whitened(k, point.means[k])
-        costs[:, k] = 0.5 * np.einsum("ij,ij->i", gap, gap) + instance.scatter[c] / instance.weight
-        costs[:, k] += problem.covariance.half_log_det[k] - scale.level
-        costs[:, k] += -np.log(point.weights[k]) if point.weights[k] > 0 else EMPTY * scale.cost
+        costs[:, k] = 0.5 * np.einsum("ij,ij->i", instance.mass * gap, gap)
+        costs[:, k] = (costs[:, k] + instance.scatter[c] - instance.scatter[0]) / instance.weight - scale.level
+        if instance.counted:
+            costs[:, k] += problem.covariance.half_log_det[k]
+        if sizes_cost(problem):
+            costs[:, k] += -np.log(point.weights[k]) if point.weights[k] > 0 else EMPTY * scale.cost
     return costs / scale.cost
 
 

@@ -70,8 +70,9 @@ class Pricer:
     def _place(self, which: PricingClass, cost: np.ndarray) -> Place:
         """The pricing problem of a class, at the constant costs of the groups."""
         k, a = which.component, self.arrays
-        numbers = (a.points[a.system[k]], a.weight, cost, a.gamma[k], a.prior_mean[k], which.lo, which.hi)
-        return Place(*numbers, a.entropy[k], bool(a.concave[k]), which.a, which.b)
+        groups = (a.points[a.system[k]], a.weight, a.mass, cost)
+        region = (a.gamma[k], a.prior_mean[k], which.lo, which.hi)
+        return Place(*groups, *region, a.entropy[k], bool(a.concave[k]), which.a, which.b)
 
     def full_cost(self, which: PricingClass, members: np.ndarray) -> float:
         """The cost c(S) of a set, without multipliers; the mean stays in the class's box."""
@@ -106,8 +107,8 @@ class Pricer:
             if key not in self._cells:
                 if len(self._cells) >= KEPT_CELLS:
                     self._cells.clear()
-                points, weight = self.arrays.points[system], self.arrays.weight
-                self._cells[key] = cells_of(points, weight, free, self.partner)
+                groups = self.arrays.points[system], self.arrays.weight, self.arrays.mass
+                self._cells[key] = cells_of(*groups, free, self.partner)
             return self._cells[key]
 
     def local(
@@ -124,9 +125,10 @@ class Pricer:
 
     def means_of(self, which: PricingClass, members: np.ndarray) -> np.ndarray:
         k, a = which.component, self.arrays
-        weight, gamma = a.weight[members], a.gamma[k]
-        total = (weight[:, None] * a.points[a.system[k]][members]).sum(axis=0) + gamma * a.prior_mean[k]
-        return np.asarray(np.clip(total / (weight.sum() + gamma), which.lo, which.hi))
+        mass, gamma = a.mass[members], a.gamma[k]
+        total = (mass * a.points[a.system[k]][members]).sum(axis=0) + gamma * a.prior_mean[k]
+        full = mass.sum(axis=0) + gamma
+        return np.asarray(np.clip(total / np.where(full > 0, full, 1.0), which.lo, which.hi))
 
 
 def _matching(instance: Instance) -> np.ndarray:

@@ -51,14 +51,15 @@ class Scale:
 
 def _spread(instance: Instance, labels: np.ndarray) -> float:
     """The mean variance over directions, each weighted by its variance: coordinates that hardly vary do not count."""
-    w = instance.weight.astype(np.float64)
-    away = np.zeros((instance.n_groups, instance.n_features))
+    mass = np.broadcast_to(instance.mass, (instance.n_groups, instance.n_features))
+    away = np.zeros(mass.shape)
     for k in range(instance.n_components):
         mine = labels == k
         if mine.any():
             x = instance.points[0 if instance.shared else k][mine]
-            away[mine] = x - np.average(x, axis=0, weights=w[mine])
-    away *= np.sqrt(w)[:, None]
+            load = mass[mine].sum(axis=0)
+            away[mine] = x - (mass[mine] * x).sum(axis=0) / np.where(load > 0, load, 1.0)
+    away *= np.sqrt(mass)
     total = float((away**2).sum())
     if not total > 0.0:
         return 0.0
