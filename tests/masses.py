@@ -42,8 +42,12 @@ def with_masses(problem: Problem, rng: np.random.Generator) -> Problem:
         changes.pop("covariance", None)
     elif real and p.fixed_weights is None:
         changes |= {"weight_bounds": None}
-        changes["weights"] = "uniform" if rng.random() < 0.5 else rng.dirichlet(np.full(K, 2.0)) * 0.9 + 0.1 / K
+        changes["weights"] = (
+            "uniform" if rng.random() < 0.5 else rng.dirichlet(np.full(K, 2.0)) * 0.9 + 0.1 / K
+        )
     if real:
-        weight = rng.choice([rng.uniform(0.1, 3.0, n), rng.integers(1, 4, n) * 0.5, rng.exponential(size=n) + 1e-3])
+        weight = rng.choice(
+            [rng.uniform(0.1, 3.0, n), rng.integers(1, 4, n) * 0.5, rng.exponential(size=n) + 1e-3]
+        )
         changes["sample_weight"] = RealWeights(weight)
     return p.replace(data=data, **changes)

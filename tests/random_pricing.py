@@ -88,7 +88,11 @@ class Pricing:
         """The same over the cells of a kd-tree; knows nothing of partners."""
         free = self.status == 0
         return self._price(
-            build_tree(self.points[free], self.weight[free], self.weight[free, None]), threshold, tolerance, nodes, start
+            build_tree(self.points[free], self.weight[free], self.weight[free, None]),
+            threshold,
+            tolerance,
+            nodes,
+            start,
         )
 
     def _price(

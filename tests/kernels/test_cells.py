@@ -74,9 +74,14 @@ def test_agrees_with_plain_pricing(seed):
     multipliers = -np.log(np.exp(-costs).sum(axis=1))
     weight, zero = np.ones(n), np.zeros(2)
     lo, hi = points.min(axis=0), points.max(axis=0)
-    place = Place(points, weight, weight[:, None], -multipliers, zero, zero, lo, hi, table, True, 1.0, float(n))
+    place = Place(
+        points, weight, weight[:, None], -multipliers, zero, zero, lo, hi, table, True, 1.0, float(n)
+    )
     goal = Goal(np.inf, 1e-4, 100_000, np.inf, current().flag, False)
-    nothing, alone = sums(place, np.zeros(n, dtype=bool)), cells_of(points, weight, weight[:, None], np.ones(n, dtype=bool))
+    nothing, alone = (
+        sums(place, np.zeros(n, dtype=bool)),
+        cells_of(points, weight, weight[:, None], np.ones(n, dtype=bool)),
+    )
     by_cells, plain = (
         price(cells, -multipliers, place, nothing, goal, room_for(8, 2))
         for cells in (build_tree(points, weight, weight[:, None]), alone)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from brute_force import Clusterings, Node, node_around, wide_node
+from certmix.errors import InfeasibleError
 from certmix.kernels.arrays import Arrays
 from certmix.kernels.contraction import box_distances, contract_means, drop_dominated, order_components
 from certmix.kernels.interval import CLOSED, DECIDED, chord, explore_batch, minimise, new_minorant, tighten
@@ -16,17 +17,22 @@ from certmix.presolve.arrays import instance_arrays
 from certmix.presolve.instance import reduce
 from certmix.problem import Label, MustLink, Problem
 from certmix.problem.features import Feature
+from masses import with_masses
 from random_instances import random_problem
 
 
 def small_instances(first: int, count: int, **options: object) -> Iterator[tuple[int, Clusterings]]:
-    """Random feasible instances with all their clusterings."""
+    """Random feasible instances with all their clusterings; of every third values are missing or weighted."""
     seed, made = first, 0
     while made < count:
-        problem = random_problem(
-            np.random.default_rng([seed, 31]), max_samples=6, max_components=3, **options
-        )
+        rng = np.random.default_rng([seed, 31])
+        problem = random_problem(rng, max_samples=6, max_components=3, **options)
         seed += 1
+        if seed % 3 == 0:
+            try:
+                problem = with_masses(problem, rng)
+            except InfeasibleError:
+                continue
         instance = reduce(problem)
         if instance.groups.contradiction:
             continue
@@ -92,7 +98,7 @@ def test_box_distances_are_those_of_the_nearest_and_farthest_point() -> None:
         d = int(rng.integers(1, 4))
         lo, hi = np.sort(rng.normal(size=(2, d)), axis=0)
         x = rng.normal(scale=2.0, size=d)
-        near, far = box_distances(x[None, None], np.ones((1, 1)), 0, 0, lo[None], hi[None], 0)
+        near, far = box_distances(x[None, None], 0, 0, lo[None], hi[None], 0)
         corners = np.array(np.meshgrid(*np.stack([lo, hi], axis=1))).reshape(d, -1).T
         assert near == pytest.approx(((x - np.clip(x, lo, hi)) ** 2).sum())
         assert far == pytest.approx(((x - corners) ** 2).sum(axis=1).max())
@@ -197,10 +203,11 @@ def numpy_bound(node: Node, found: Clusterings) -> float:
 
     def add(k: int, g: int, share: float) -> float:
         x = i.points[arrays.system[k], g]
-        w = i.weight[g]
-        weight[k] += share * w
-        total[k] += share * w * x
-        return float(share * (0.5 * w * x @ x + w * beta[k] + i.scatter[arrays.system[k], g]))
+        m = i.mass[g]
+        weight[k] += share * m
+        total[k] += share * m * x
+        square = (m * x) @ x
+        return float(share * (0.5 * square + i.weight[g] * beta[k] + i.scatter[arrays.system[k], g]))
 
     for g in range(i.n_groups):
         ks = np.flatnonzero(candidates[g])
@@ -211,8 +218,8 @@ def numpy_bound(node: Node, found: Clusterings) -> float:
         base = i.weight[g] * beta[ks] + i.scatter[arrays.system[ks], g]
         near = np.maximum(0.0, np.maximum(node.lo[ks] - x, x - node.hi[ks]))
         far = np.maximum(node.hi[ks] - x, x - node.lo[ks])
-        low = 0.5 * i.weight[g] * (near**2).sum(axis=1) + base
-        high = 0.5 * i.weight[g] * (far**2).sum(axis=1) + base
+        low = 0.5 * (i.mass[g] * near**2).sum(axis=1) + base
+        high = 0.5 * (i.mass[g] * far**2).sum(axis=1) + base
         first, second = np.argsort(low, kind="stable")[:2]
         span = high[first] - low[first]
         t = 1.0 if high[first] <= low[second] else (low[second] - low[first]) / span
@@ -236,7 +243,7 @@ def explored(node: Node, arrays: Arrays, cutoff: float) -> tuple[int, float]:
     state, kind, which, index = (np.zeros(1, dtype=np.int64) for _ in range(4))
     bound, at, centre = np.full(1, -np.inf), np.zeros(1), np.empty((1, *node.lo.shape))
     batch = [x[None] for x in (node.lo, node.hi, node.a, node.b, node.words)]
-    sums = [x[None] for x in (rest.weight, rest.points, rest.cost)]
+    sums = [x[None] for x in (rest.weight, rest.mass, rest.points, rest.cost)]
     places = (rest.groups, np.zeros(1, dtype=np.int64), rest.left, *sums)
     explore_batch(0, 1, *batch, cutoff, arrays, *places, state, bound, kind, which, index, at, centre)
     return int(state[0]), float(bound[0])

@@ -74,7 +74,11 @@ def test_what_is_left_is_sorted_by_every_coordinate() -> None:
         points = rng.normal(size=(arrays.points.shape[0], N, d))
         order = np.argsort(points, axis=1).transpose(0, 2, 1).copy()
         arrays = arrays._replace(
-            points=points, order=order, weight=np.ones(N), mass=np.ones((N, 1)), scatter=np.zeros(points.shape[:2])
+            points=points,
+            order=order,
+            weight=np.ones(N),
+            mass=np.ones((N, 1)),
+            scatter=np.zeros(points.shape[:2]),
         )
         for left in (1, 3, N // 2):
             mask = np.ones((N, 1), dtype=np.int64)

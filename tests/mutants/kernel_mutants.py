@@ -12,6 +12,7 @@ CLUMPS = ("tests/kernels/test_cells_clumps.py",)
 NODES = ("tests/kernels/test_interval.py",)
 ROUNDING = ("tests/nasty/test_exact_optimum.py",)
 SEARCHED = ("tests/sensitivity/test_boxes.py",)
+MASSES = ("tests/kernels/test_interval.py",)
 
 KERNEL = (
     # -- dominance ---------------------------------------------------------------------------------------------
@@ -43,8 +44,8 @@ KERNEL = (
         "dominance by the nearest point",
         "What joining a component costs is taken at the nearest point of its box, not the farthest.",
         "kernels/contraction.py",
-        "factor * 0.5 * w * far + entropy[k, from_size + iw]",
-        "factor * 0.5 * w * near + entropy[k, from_size + iw]",
+        "factor * 0.5 * far + entropy[k, from_size + iw]",
+        "factor * 0.5 * near + entropy[k, from_size + iw]",
         INTERVAL,
         fast=True,
     ),
@@ -52,9 +53,33 @@ KERNEL = (
         "dominance without the table's step",
         "The saving from leaving a component forgets how the entropy changes.",
         "kernels/contraction.py",
-        "saved = factor * 0.5 * w * near + entropy[k, ib] - entropy[k, ib - iw]",
-        "saved = factor * 0.5 * w * near",
+        "saved = factor * 0.5 * near + entropy[k, ib] - entropy[k, ib - iw]",
+        "saved = factor * 0.5 * near",
         NODES,
+    ),
+    Mutant(
+        "masses: Hartigan's factors by sizes",
+        "Exchanges count with sizes where values are missing or weighted.",
+        "kernels/contraction.py",
+        "averages = plain_means and arrays.counted",
+        "averages = plain_means",
+        MASSES,
+    ),
+    Mutant(
+        "masses: means within limits of sizes",
+        "Limits of sizes limit the masses behind a mean.",
+        "kernels/contraction.py",
+        "least, most = (a[k], b[k]) if counted else (0.0, np.inf)",
+        "least, most = a[k], b[k]",
+        MASSES,
+    ),
+    Mutant(
+        "masses: no mean of nothing",
+        "A component without a value of a feature is taken to have a mean among the values of others.",
+        "kernels/contraction.py",
+        "                if undetermined:\n",
+        "                if False:\n",
+        MASSES,
     ),
     # -- boxes of the means ------------------------------------------------------------------------------------
     Mutant(
@@ -85,8 +110,8 @@ KERNEL = (
         "reachable means, size off by one",
         "The largest size is taken one too small where reachable means are looked for.",
         "kernels/contraction.py",
-        "w = min(weight[g], most - members)",
-        "w = min(weight[g], most - 1.0 - members)",
+        "w = min(w, most - members)",
+        "w = min(w, most - 1.0 - members)",
         INTERVAL,
     ),
     Mutant(
@@ -210,8 +235,8 @@ KERNEL = (
         "fixing with too large a gain",
         "What forcing a group into a component costs counts the group's square twice.",
         "kernels/interval.py",
-        "lifted += 0.5 * w * square + w * component[BETA, k] + scatter[c, g]",
-        "lifted += w * square + w * component[BETA, k] + scatter[c, g]",
+        "lifted += 0.5 * square + w * component[BETA, k] + scatter[c, g]",
+        "lifted += square + w * component[BETA, k] + scatter[c, g]",
         INTERVAL,
     ),
     Mutant(
@@ -309,8 +334,8 @@ KERNEL = (
         "cells: heaviest group for the lightest",
         "The least cost of a cell's groups is taken with the largest weight.",
         "kernels/pricing.py",
-        "low = 0.5 * w * near + least[item]",
-        "low = 0.5 * heavy_of[item] * near + least[item]",
+        "near += least_mass[item, j * step_mass] * (out * out)",
+        "near += most_mass[item, j * step_mass] * (out * out)",
         CLUMPS,
         compiled=True,
     ),

@@ -19,6 +19,7 @@ SOFT_RUN = ("tests/softlinks/test_run.py",)
 SOFT_SMALL = ("tests/softlinks/test_run_small.py",)
 NOISE = ("tests/problem/test_noise.py",)
 NOISY = ("noise",)
+MASSES = ("tests/problem/test_masses.py",)
 
 PROBLEM = (
     # -- the first bound ---------------------------------------------------------------------------------------
@@ -102,8 +103,8 @@ PROBLEM = (
         "rounding of the whitening",
         "Coordinates are taken for exact.",
         "presolve/instance.py",
-        "error=whitening_error(problem, groups, systems, centre, scatter, prior_mean, lower, upper),",
-        "error=0.0,",
+        "error = whitening_error(problem, groups, systems, centre, scatter, prior_mean, lower, upper)",
+        "error = 0.0",
         WHITENING,
     ),
     # -- bounds on means and weights ---------------------------------------------------------------------------
@@ -246,8 +247,8 @@ PROBLEM = (
         "k-means: parts of other units",
         "A part of k-means chooses its own variance, so bounds of parts cannot be added.",
         "problem/problem.py",
-        "variance = None if own else kmeans_variance(self.data)",
-        "variance, covariance = kmeans_variance(self.data), None",
+        "variance = None if own else kmeans_variance(self.samples.filled)",
+        "variance, covariance = kmeans_variance(self.samples.filled), None",
         QUANTITY,
     ),
     # -- weights of samples ------------------------------------------------------------------------------------
@@ -280,9 +281,44 @@ PROBLEM = (
         "weights: forgotten",
         "A problem that is made of another one has no weights.",
         "problem/problem.py",
-        '"sample_weight": self.sample_weight,',
+        '"sample_weight": self.given_sample_weight,',
         '"sample_weight": None,',
         ("tests/problem/test_copies.py",),
+    ),
+    # -- values that do not count once -------------------------------------------------------------------------
+    Mutant(
+        "masses: a value for every sample",
+        "What is missing in a group counts as if it were there.",
+        "presolve/instance.py",
+        "np.add.at(mass, groups.of, each)",
+        "np.add.at(mass, groups.of, np.ones_like(each))",
+        MASSES,
+        fast=True,
+    ),
+    Mutant(
+        "masses: weights cost nothing",
+        "A weight in the mixture costs every sample the same, whatever the sample's own weight.",
+        "problem/masses.py",
+        "costs = costs - each[:, None] * np.log(p.fixed_weights)",
+        "costs = costs - np.log(p.fixed_weights)",
+        MASSES,
+        fast=True,
+    ),
+    Mutant(
+        "masses: the constant of a whole sample",
+        "A sample with missing values pays the normalising constant of all features.",
+        "problem/masses.py",
+        "if masses.missing and not p.covariance.shared and not p.squares:",
+        "if False:",
+        MASSES,
+    ),
+    Mutant(
+        "masses: forgotten in a part",
+        "The samples of a part count once.",
+        "problem/restriction.py",
+        "sample_weight=given.part(samples) if isinstance(given, RealWeights) else None,",
+        "sample_weight=None,",
+        MASSES,
     ),
     Mutant(
         "soft links: nothing to pay",

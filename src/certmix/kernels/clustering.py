@@ -2,8 +2,9 @@
 
 Component k has, in coordinate j, the *load* of its groups' masses and the prior's precision ``gamma_j``, and the
 *centre* ``(sum_g m_gj x_gj + gamma_j m_j) / load``, the mean that would be best without a box; the best mean is the
-centre clipped to the box. A mass is the number of samples in a group, but for missing values and weights of samples. All changes are written in terms of load and centre,
-never as differences of sums of squares, so that they keep their digits for data far from the origin.
+centre clipped to the box. A mass is the number of samples in a group, but for missing values and weights of samples.
+All changes are written in terms of load and centre, never as differences of sums of squares, so that they keep their
+digits for data far from the origin.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ def accumulate(model, state):
     link_start, links, mass = model.link_start, model.links, model.mass
     label, size, centre, tally, load = state.label, state.size, state.centre, state.tally, state.load
     K, d = centre.shape
+    counted = model.counted
     step = mass_step(mass)
     own = points.shape[0] > 1
     for r in range(tally.shape[0]):
@@ -81,16 +83,22 @@ def accumulate(model, state):
     for g in range(label.shape[0]):
         k = label[g]
         c = k if own else 0
-        size[k] += weight[g]
+        w = weight[g]
+        size[k] += w
         for j in range(d):
-            m = mass[g, j * step]
-            load[k, j] += m
-            centre[k, j] += m * points[c, g, j]
+            if counted:
+                centre[k, j] += w * points[c, g, j]
+            else:
+                m = mass[g, j * step]
+                load[k, j] += m
+                centre[k, j] += m * points[c, g, j]
         for p in range(link_start[g], link_start[g + 1]):
             if links[p, 0] == COUNT and rows[links[p, 1], 0] == k:
                 tally[links[p, 1]] += links[p, 2]
     for k in range(K):
         for j in range(d):
+            if counted:
+                load[k, j] = size[k]
             full = load[k, j] + region[PRIOR_WEIGHT, k, j]
             centre[k, j] = centre[k, j] / full if full > 0 else 0.0
 
@@ -153,7 +161,10 @@ def clustering_cost(model, state):
     for g in range(label.shape[0]):
         k = label[g]
         c = k if own else 0
-        total += model.scatter[c, g] + 0.5 * moment(points, model.mass, c, g, centre, k)
+        if model.counted:
+            total += model.scatter[c, g] + 0.5 * model.weight[g] * square(points, c, g, centre, k)
+        else:
+            total += model.scatter[c, g] + 0.5 * moment(points, model.mass, c, g, centre, k)
     return total
 
 

@@ -109,20 +109,34 @@ def mass_step(mass):
 
 
 @njit()
-def box_distances(points, mass, c, g, lo, hi, k):
-    """Squared distances from a group to the nearest and the farthest point of component k's box, times the mass."""
+def box_distances(points, c, g, lo, hi, k):
+    """Squared distances from a group to the nearest and the farthest point of component k's box."""
     near = 0.0
     far = 0.0
-    step = mass_step(mass)
     for j in range(points.shape[2]):
-        m = mass[g, j * step]
         x = points[c, g, j]
         below = lo[k, j] - x
         above = x - hi[k, j]
         out = max(below, above, 0.0)
-        near += m * (out * out)
+        near += out * out
         reach = max(-above, -below)
-        far += m * (reach * reach)
+        far += reach * reach
+    return near, far
+
+
+@njit()
+def box_moments(points, mass, c, g, lo, hi, k):
+    """The same, every coordinate times its mass."""
+    near = 0.0
+    far = 0.0
+    for j in range(points.shape[2]):
+        x = points[c, g, j]
+        below = lo[k, j] - x
+        above = x - hi[k, j]
+        out = max(below, above, 0.0)
+        near += mass[g, j] * (out * out)
+        reach = max(-above, -below)
+        far += mass[g, j] * (reach * reach)
     return near, far
 
 
@@ -141,6 +155,7 @@ def drop_dominated(lo, hi, a, b, mask, arrays, rest):
     K = lo.shape[0]
     points, scatter, weight, system = arrays.points, arrays.scatter, arrays.weight, arrays.system
     mass = arrays.mass
+    wide = mass.shape[1] > 1
     entropy, size_lower, size_upper = arrays.entropy, arrays.size_lower, arrays.size_upper
     movable, plain_means, groups = arrays.movable, arrays.plain_means, rest.groups
     averages = plain_means and arrays.counted
@@ -163,7 +178,12 @@ def drop_dominated(lo, hi, a, b, mask, arrays, rest):
             if not holds(mask, g, k):
                 continue
             c = system[k]
-            near, far = box_distances(points, mass, c, g, lo, hi, k)
+            if wide:
+                near, far = box_moments(points, mass, c, g, lo, hi, k)
+            else:
+                near, far = box_distances(points, c, g, lo, hi, k)
+                near *= heaviest
+                far *= heaviest
             inside[k] = near <= 1e-9 * (heaviest * arrays.largest**2 + far)
             gain[k] = -np.inf
             if not arrays.concave[k]:

@@ -20,6 +20,7 @@ from certmix.kernels.contraction import (
     EPS,
     SLACK,
     box_distances,
+    box_moments,
     contract_means,
     drop_dominated,
     mass_step,
@@ -112,6 +113,7 @@ def minimise(lo, hi, a, b, mask, arrays, rest, centre, minorant):
     component, total, chosen, mixed = minorant.component, minorant.total, minorant.chosen, minorant.mixed
     groups, mass, quadratic = rest.groups, arrays.mass, minorant.mass
     step = mass_step(mass)
+    wide = step > 0
     constant = 0.0
     magnitude = 0.0
     for k in range(K):
@@ -147,7 +149,12 @@ def minimise(lo, hi, a, b, mask, arrays, rest, centre, minorant):
             if not holds(mask, g, k):
                 continue
             c = system[k]
-            near, far = box_distances(points, mass, c, g, lo, hi, k)
+            if wide:
+                near, far = box_moments(points, mass, c, g, lo, hi, k)
+            else:
+                near, far = box_distances(points, c, g, lo, hi, k)
+                near *= mass[g, 0]
+                far *= mass[g, 0]
             base = w * component[BETA, k] + scatter[c, g]
             cost = 0.5 * near + base
             if cost < low:
@@ -293,8 +300,9 @@ def explore_batch(
     """Contract and bound nodes ``first .. last - 1`` of a batch, each in place until it stops shrinking.
 
     ``groups[start[i] : start[i] + left[i]]`` are the groups that are left in node i; ``weight``, ``mass``,
-    ``points`` and ``cost`` are its sums over the others. Every output is written in the node's own row: OPEN, CLOSED or DECIDED, the
-    bound, the minimiser and where to split. Holds no interpreter lock, so several threads can work on one batch.
+    ``points`` and ``cost`` are its sums over the others. Every output is written in the node's own row: OPEN, CLOSED or
+    DECIDED, the bound, the minimiser and where to split. Holds no interpreter lock, so several threads can work on one
+    batch.
 
     All steps are called from here, not from each other: a function is compiled again with each that calls it.
     """

@@ -5,11 +5,11 @@ For multipliers T, the reduced cost of a set S of groups for a component is
     r(S) = min_mu  sum_{g in S} [ m_g/2 |x_g - mu|^2 + cost_g ] + prior(mu) + h(|S|),    cost_g = scatter_g - T_g.
 
 ``price`` bounds its minimum from below by a depth-first search over a box for mu and an interval [a, b] for the
-size. With the chord ``alpha + beta m <= h(m)``, a group contributes ``min(0, q_g)`` with ``q_g = m_g |x_g -
-mu|^2 / 2 + w_g beta + cost_g``, where the mass m_g of its w_g samples may depend on the coordinate. Over a box on which q runs from s < 0 to t > 0, the concave function min(0, q)
-lies above ``theta q + (1 - theta) s`` with ``theta = -s / (t - s)``: a quadratic, so everything adds up to one
-separable quadratic that is minimised by clipping. For a pair that may not be together ``min(0, q_i, q_j)``
-takes the place of the sum.
+size. With the chord ``alpha + beta m <= h(m)``, a group contributes ``min(0, q_g)`` with ``q_g = m_g |x_g - mu|^2 / 2 +
+w_g beta + cost_g``, where the mass m_g of its w_g samples may depend on the coordinate. Over a box on which q runs from
+s < 0 to t > 0, the concave function min(0, q) lies above ``theta q + (1 - theta) s`` with ``theta = -s / (t - s)``: a
+quadratic, so everything adds up to one separable quadratic that is minimised by clipping. For a pair that may not be
+together ``min(0, q_i, q_j)`` takes the place of the sum.
 
 The search looks at cells (:mod:`.cells`), so that a node costs as much as the boundary of its set: a cell knows the
 box, weight, weighted sum and sum of squares of its groups, and the range of their constant costs. Over a box of means

@@ -32,7 +32,7 @@ def unsettled(arrays: Arrays) -> Rest:
     """Nothing is settled yet."""
     K, d = arrays.gamma.shape
     N = len(arrays.weight)
-    return Rest(np.arange(N), np.array([N]), np.zeros(K), *np.zeros((2, K, d)), np.zeros(K))
+    return Rest(np.arange(N), np.array([N]), np.zeros(K), np.zeros((K, d)), np.zeros((K, d)), np.zeros(K))
 
 
 def rest_of(mask: np.ndarray, arrays: Arrays) -> Rest:

@@ -21,7 +21,7 @@ def entropy_tables(problem: Problem, multiplier: float | None = None) -> tuple[n
       :math:`\sum_k \pi_k = 1`, and exact where the bounds do not bind.
 
     To all of them :math:`\tfrac m2 \log\det\Sigma_k` is added with one covariance per component. Where values do not
-    count once, that and the cost of weights of samples are no matter of sizes (:func:`certmix.problem.masses.linear_costs`).
+    count once, that and the cost of weights of samples are no matter of sizes (:mod:`certmix.problem.masses`).
     """
     n, K = problem.n_samples, problem.n_components
     sizes = np.arange(n + 1, dtype=np.float64)

@@ -84,8 +84,8 @@ def sample_weights(given: Any, samples: Samples) -> np.ndarray:
     if wrong.any():
         i = int(np.argmax(wrong))
         raise InputError(
-            f"{samples.sample(i)} has weight {found[i]:g}; weights are positive numbers; whole ones say how many samples each "
-            "stands for"
+            f"{samples.sample(i)} has weight {found[i]:g}; weights are positive numbers, whole ones for how many "
+            "samples each stands for"
         )
     if found.sum() > MOST:
         raise InputError(f"the sample weights add up to {found.sum():.3g}, more than {MOST:,}; divide them")

@@ -86,9 +86,10 @@ def check_masses(problem: Problem) -> None:
     assert p.masses is not None
     what = "missing values" if p.masses.missing else "weights of samples that are not whole numbers"
     if p.masses.weight is not None and p.fixed_weights is None:
+        i = int(np.argmax(p.masses.weight != np.rint(p.masses.weight)))
         raise InputError(
-            "weights of samples that are not whole numbers need weights of components that are fixed: "
-            "weights='uniform', 'none' (k-means) or given; or divide them so that they are whole"
+            f"{p.samples.sample(i)} has weight {p.masses.weight[i]:g}; weights of samples that are not whole numbers "
+            "need weights of components that are fixed: 'uniform', 'none' (k-means) or numbers"
         )
     if p.covariance.unknown:
         raise InputError(

@@ -93,9 +93,7 @@ class Objective:
         p = self.problem
         if p.covariance.shared:
             residual = p.samples.filled - means[labels]
-            return np.asarray(
-                np.einsum("ij,ij->i", p.covariance.times(0, residual), self.counted(residual))
-            )
+            return np.asarray(np.einsum("ij,ij->i", p.covariance.times(0, residual), self.counted(residual)))
         out = np.empty(p.n_samples)
         for k in range(p.n_components):
             rows = labels == k
@@ -128,9 +126,7 @@ class Objective:
         costs = np.empty((p.n_samples, p.n_components))
         for k in range(p.n_components):
             residual = p.samples.filled - means[k]
-            costs[:, k] = 0.5 * np.einsum(
-                "ij,ij->i", p.covariance.times(k, residual), self.counted(residual)
-            )
+            costs[:, k] = 0.5 * np.einsum("ij,ij->i", p.covariance.times(k, residual), self.counted(residual))
         costs += p.covariance.half_log_det if p.masses is None else linear_costs(p)
         with np.errstate(divide="ignore"):
             return np.asarray(costs - np.log(weights) if sizes_cost(p) else costs)
@@ -184,7 +180,7 @@ class Objective:
         return means
 
     def _mean_by_mass(self, labels: np.ndarray, centre: np.ndarray) -> np.ndarray:
-        """The best means where values do not count once; of a feature of which nothing is there, that of all samples."""
+        """The best means where values do not count once; where nothing of a feature is there, that of all samples."""
         p, masses = self.problem, self.problem.masses
         assert masses is not None
         means = np.empty((p.n_components, p.n_features))

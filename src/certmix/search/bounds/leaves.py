@@ -125,7 +125,7 @@ def _component(
 def _by_mass(
     p: Problem, k: int, residual: np.ndarray, mass: np.ndarray, mean: np.ndarray
 ) -> tuple[float, float]:
-    """The same where values do not count once; of a covariance that is not diagonal all of a sample's count the same."""
+    """The same where values do not count once; without a diagonal covariance all of a sample count the same."""
     (m, d), own = residual.shape, 0 if p.covariance.shared else k
     size, sizes = np.abs(residual), p.covariance.precision.magnitude()
     forms = float(np.einsum("ij,ij->", sizes.times(own, size), mass * size))

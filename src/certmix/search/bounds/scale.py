@@ -51,8 +51,8 @@ class Scale:
 
 def _spread(instance: Instance, labels: np.ndarray) -> float:
     """The mean variance over directions, each weighted by its variance: coordinates that hardly vary do not count."""
-    mass = np.broadcast_to(instance.mass, (instance.n_groups, instance.n_features))
-    away = np.zeros(mass.shape)
+    shape = instance.n_groups, instance.n_features
+    mass, away = np.broadcast_to(instance.mass, shape), np.zeros(shape)
     for k in range(instance.n_components):
         mine = labels == k
         if mine.any():
