@@ -75,7 +75,7 @@ def build_result(
         message=message,
         source=ledger.source,
         fixed=fixed,
-        data=problem.data,
+        data=problem.samples.filled,
         precision=known.covariance.precision.readable(),
         variance=None if point is None else point.variance,
         variance_interval=_variance_interval(problem, ledger),

@@ -75,6 +75,9 @@ class CertifiedGaussianMixture(CertifiedClustering):
         Means, labels or an earlier result to start from; the answer is no worse.
     min_size, max_size : int, optional
         How many samples every component has at least, at most.
+    missing : "error" or "keep"
+        With ``"keep"`` values of the samples of a fit may be missing (NaN): distances and means are over what is there,
+        for a known diagonal covariance.
     noise : density or "auto", optional
         One more component without a mean, for samples that are in no cluster: their label is -1. ``"auto"`` is uniform
         over the box around the samples. The variance must be known.
@@ -165,6 +168,7 @@ class CertifiedGaussianMixture(CertifiedClustering):
         min_size: int | None = None,
         max_size: int | None = None,
         noise: Any = None,
+        missing: str = "error",
         noise_max: int | None = None,
         noise_min: int | None = None,
         engine_options: dict[str, Any] | None = None,
@@ -196,6 +200,7 @@ class CertifiedGaussianMixture(CertifiedClustering):
         self.min_size = min_size
         self.max_size = max_size
         self.noise = noise
+        self.missing = missing
         self.noise_max = noise_max
         self.noise_min = noise_min
         self.engine_options = engine_options
@@ -215,8 +220,9 @@ class CertifiedGaussianMixture(CertifiedClustering):
             The index of a DataFrame names the samples.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
-            How many samples each stands for: whole numbers, which sizes count too. One of weight 0 is left out, and has
-            the label of its most probable component.
+            How many samples each stands for: whole numbers, which sizes count too; or, for weights of components that
+            are fixed, how much each counts, any positive numbers. One of weight 0 is left out, and has the label of
+            its most probable component.
         constraints : iterable of constraints, optional
             Side constraints (:class:`certmix.MustLink` and so on), by sample name or position.
 
@@ -231,9 +237,11 @@ class CertifiedGaussianMixture(CertifiedClustering):
         """
         refuse_kinds(X)
         names = sample_names(X, constraints)
-        data = validate_data(self, X, dtype=np.float64)
+        data = self._validated(X)
         every = data
         data, names, weight, kept = self._counted(data, names, sample_weight)
+        if kept is not None and np.isnan(every[~kept]).any():
+            raise InputError("a sample of weight zero has a missing value; leave it out")
         constraints = self._rules(constraints)
 
         def make(count: Any) -> Problem:
@@ -251,6 +259,7 @@ class CertifiedGaussianMixture(CertifiedClustering):
                 constraints=constraints,
                 names=names,
                 sample_weight=weight,
+                missing=self.missing,
                 noise=self.noise,
             )
 

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from certmix.errors import CertmixError, InfeasibleError, InputError
 from certmix.options import Options, checked_engine_options, options_of
@@ -33,6 +33,17 @@ class CertifiedClustering(ClusterMixin, BaseEstimator):
     n_init: Any
     random_state: Any
     engine_options: Any
+    missing: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "keep"
+        return tags
+
+    def _validated(self, X: Any, *, reset: bool = True) -> np.ndarray:
+        """Samples, in which values may be missing if that is kept."""
+        finite: Any = "allow-nan" if self.missing == "keep" else True
+        return np.asarray(validate_data(self, X, dtype=np.float64, reset=reset, ensure_all_finite=finite))
 
     def _options(self, data: np.ndarray, count: Any, kept: np.ndarray | None = None) -> Options:
         """The options that are parameters here, and those of single engines; ``data`` are the samples that count."""
@@ -94,7 +105,7 @@ def _start(init: Any, data: np.ndarray, count: Any, kept: np.ndarray | None) -> 
             f"init must be labels, a Result, or {count} centres with {data.shape[1]} features; "
             f"it has shape {given.shape}"
         )
-    away = [((data - centre) ** 2).sum(axis=1) for centre in given.astype(np.float64)]
+    away = [np.nansum((data - centre) ** 2, axis=1) for centre in given.astype(np.float64)]
     return np.argmin(away, axis=0)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from certmix.errors import InputError
 from certmix.fitting import CertifiedClustering, naming, require_clustering, sample_names, with_left_out
@@ -28,6 +28,8 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
     n_clusters : int, default=8
     min_size, max_size : int, optional
         How many samples every cluster has at least, at most.
+    missing : "error" or "keep"
+        With ``"keep"`` values may be missing (NaN): distances and centres are over what is there.
     noise_max, noise_min : int, optional
         Trimmed k-means: at most, at least so many samples are noise, which costs nothing. Their label is -1, and the
         inertia is that of the others. As no noise is ever cheaper, there are ``noise_max`` samples of it, unless side
@@ -97,6 +99,7 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
         max_size: int | None = None,
         noise_max: int | None = None,
         noise_min: int | None = None,
+        missing: str = "error",
         engine: str = "auto",
         gap: float = 1e-6,
         absolute_gap: float = 0.0,
@@ -117,6 +120,7 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
         self.max_size = max_size
         self.noise_max = noise_max
         self.noise_min = noise_min
+        self.missing = missing
         self.engine = engine
         self.gap = gap
         self.absolute_gap = absolute_gap
@@ -143,8 +147,8 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
             The index of a DataFrame names the samples.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
-            How many samples each stands for: whole numbers, which sizes count too. One of weight 0 is left out, and has
-            the label of its nearest centre.
+            How many samples each stands for: whole numbers, which sizes count too; or how much each counts, any
+            positive numbers. One of weight 0 is left out, and has the label of its nearest centre.
         constraints : iterable of constraints, optional
             Side constraints (:class:`certmix.MustLink` and so on), by sample name or position.
 
@@ -159,7 +163,7 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
         """
         refuse_kinds(X)
         names = sample_names(X, constraints)
-        data = validate_data(self, X, dtype=np.float64)
+        data = self._validated(X)
         every = data
         data, names, weight, kept = self._counted(data, names, sample_weight)
         try:
@@ -171,6 +175,7 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
                     constraints=self._rules(constraints),
                     names=names,
                     sample_weight=weight,
+                    missing=self.missing,
                     noise=None if self.noise_max is None and self.noise_min is None else "trimmed",
                 )
         except InputError as error:
@@ -229,10 +234,10 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
 
     def _distances(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "cluster_centers_")
-        return self._away(validate_data(self, X, dtype=np.float64, reset=False))
+        return self._away(self._validated(X, reset=False))
 
     def _away(self, data: np.ndarray) -> np.ndarray:
         away = np.empty((len(data), len(self.cluster_centers_)))
         for k, centre in enumerate(self.cluster_centers_):
-            away[:, k] = np.linalg.norm(data - centre, axis=1)
+            away[:, k] = np.sqrt(np.nansum((data - centre) ** 2, axis=1))
         return away

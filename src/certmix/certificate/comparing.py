@@ -14,6 +14,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "bounds": ("mean_lower", "mean_upper", "weight_lower", "weight_upper"),
     "estimators": ("estimators",),
     "empty components": ("allow_empty",),
+    "weights of samples": ("sample_weight",),
     "side constraints": RULES,
     "component names": ("component_names",),
 }

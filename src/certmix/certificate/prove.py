@@ -75,7 +75,7 @@ def make(
     """
     infeasible = result.status is Status.INFEASIBLE
     if problem.masses is not None:
-        raise Unproved("the checker does not know missing values and weights that are not whole numbers")
+        raise Unproved("the checker does not know missing values, nor weights that are not whole numbers")
     if not infeasible and (result.labels is None or not math.isfinite(result.lower_bound)):
         raise Unproved("there is no clustering with a lower bound")
     if result.certificate_level.startswith("attested"):

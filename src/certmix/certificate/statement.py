@@ -29,6 +29,8 @@ def state(problem: Problem, rules: Rules | None = None) -> dict[str, Any]:
     if p.covariance.variances is not None:
         each = [EACH] if p.covariance.per_feature else []
         optional = {"variance": [*_range(p.covariance.variances), *each]}
+    if p.masses is not None and p.masses.weight is not None:
+        optional["sample_weight"] = p.masses.weight.tolist()
     if rules.soft:
         rows = [[int(link.together), link.penalty, list(link.samples)] for link in rules.soft]
         optional["soft"] = rows

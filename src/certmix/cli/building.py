@@ -112,6 +112,8 @@ class Prepared:
         self.arguments = {**covariance, "weights": weights, "prior": prior, "constraints": self.constraints}
         if self.noise is not None:
             self.arguments["noise"] = self.noise
+        if request.missing == "keep":
+            self.arguments["missing"] = "keep"
         if request.weight_column is not None:
             self.arguments["sample_weight"] = data.column(request.weight_column, "--weight-column")
         free = self.covariance_given or request.standardize or request.pca
@@ -333,7 +335,7 @@ def _dominating(data: _Data) -> list[str]:
     """A warning about a feature that decides the clustering alone."""
     from certmix.problem.samples import Samples
 
-    samples = Samples(data.frame)
+    samples = Samples(data.frame, gaps=bool(data.frame.isna().to_numpy().any()))
     if samples.dominating is None:
         return []
     j, share = samples.dominating

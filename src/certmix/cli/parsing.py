@@ -77,6 +77,13 @@ def variance_range(text: str) -> tuple[float | None, float | None]:
     return low, high
 
 
+def _mean(data: Any) -> Any:
+    """Of what is there."""
+    import numpy as np
+
+    return np.nanmean(data, axis=0)
+
+
 def priors(texts: Sequence[str], data: Any) -> list[Any]:
     """``flat``, ``jeffreys``, ``dirichlet=A`` and ``gaussian=V`` (centred at the mean of the data)."""
     from certmix.problem import DirichletPrior, GaussianPrior
@@ -97,7 +104,7 @@ def priors(texts: Sequence[str], data: Any) -> list[Any]:
             if kind == "dirichlet":
                 found.append(DirichletPrior(values[0] if len(values) == 1 else values))
             elif len(values) == 1:
-                found.append(GaussianPrior(mean=data.mean(axis=0), covariance=values[0]))
+                found.append(GaussianPrior(mean=_mean(data), covariance=values[0]))
             else:
                 raise InputError(
                     f"{option}: gaussian takes one number, the variance of every coordinate of a mean"

@@ -70,12 +70,17 @@ class Request:
     ] = False
     weight_column: Annotated[
         str | None,
-        Option("Column of whole numbers: how many samples each row stands for.", metavar="COL", panel=DATA),
+        Option(
+            "Column of positive numbers: how many samples each row stands for, or, if they are not whole, how much it "
+            "counts.",
+            metavar="COL",
+            panel=DATA,
+        ),
     ] = None
     missing: Annotated[
         str | None,
         Option(
-            "Missing values: error (the default), drop-samples, drop-features, mean or median.",
+            "Missing values: error (the default), keep, drop-samples, drop-features, mean or median.",
             metavar="POLICY",
             panel=DATA,
         ),

@@ -1,4 +1,4 @@
-"""Missing values: refused, left out with their sample or feature, or filled; counted and recorded."""
+"""Missing values: refused, kept, left out with their sample or feature, or filled; counted and recorded."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from certmix.errors import InputError
 
-POLICIES = ("error", "drop-samples", "drop-features", "mean", "median")
+POLICIES = ("error", "keep", "drop-samples", "drop-features", "mean", "median")
 
 
 @dataclass(frozen=True)
 class Treated:
-    """A matrix without missing values.
+    """A matrix without missing values, unless they are kept.
 
     Attributes
     ----------
@@ -43,6 +43,9 @@ def treat(values: np.ndarray, columns: tuple[str, ...], policy: str, path: Any) 
     count, touched = int(gaps.sum()), gaps.any(axis=0)
     record: dict[str, Any] = {"policy": policy, "values": count}
     found = f"{count} missing value{'s' if count > 1 else ''} in {touched.sum()} of {d} columns"
+    if policy == "keep":
+        note = f"{found}: distances and means are over what is there"
+        return Treated(values, every, all_columns, record, note)
     if policy == "drop-samples":
         keep = ~gaps.any(axis=1)
         if not keep.any():

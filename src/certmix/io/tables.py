@@ -123,7 +123,12 @@ def read_table(
         chosen = _asked_columns(grid, columns, numbers)
     raw = np.column_stack([numbers[name].values for name in chosen])
     treated = treat(raw, chosen, missing, grid.path)
-    _refuse_gaps(grid, treated.values, np.flatnonzero(treated.samples), treated.features, chosen, names)
+    if missing == "keep" and pca is not None:
+        raise InputError("--missing keep: principal components need every value; leave --pca out")
+    known_values = (
+        np.where(np.isnan(treated.values), 0.0, treated.values) if missing == "keep" else treated.values
+    )
+    _refuse_gaps(grid, known_values, np.flatnonzero(treated.samples), treated.features, chosen, names)
     notes += [treated.note] if treated.note else []
     chosen = tuple(name for name, kept in zip(chosen, treated.features, strict=True) if kept)
     notes.append(f"features: {some(chosen)}")

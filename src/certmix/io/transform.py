@@ -82,21 +82,23 @@ def fit_transform(
     data: np.ndarray, columns: tuple[str, ...], *, standardize: bool = False, pca: int | None = None
 ) -> tuple[np.ndarray, Transform | None]:
     """Standardise (population standard deviation; a constant column becomes zeros) and/or keep the first principal
-    components.
+    components. What is missing stays so; principal components need every value.
 
     The sign of a principal component is chosen so that its largest loading is positive.
     """
     if not standardize and pca is None:
         return data, None
     n, d = data.shape
-    largest = float(np.abs(data).max())
+    largest = float(np.nanmax(np.abs(data)))
     if largest > 1e100:
         raise InputError(f"the data hold a value of size {largest:.3g}; rescale them first")
-    centre = data.mean(axis=0)
+    if (empty := np.isnan(data).all(axis=0)).any():
+        raise InputError(f"column {columns[int(empty.argmax())]!r} has no value at all; leave it out")
+    centre = np.nanmean(data, axis=0)
     scale = np.ones(d)
     if standardize:
-        scale = data.std(axis=0)
-        scale[data.min(axis=0) == data.max(axis=0)] = 1.0  # a constant column becomes zeros
+        scale = np.nanstd(data, axis=0)
+        scale[np.nanmin(data, axis=0) == np.nanmax(data, axis=0)] = 1.0  # a constant column becomes zeros
         if not scale.min() > 1e-100:
             j = int(scale.argmin())
             raise InputError(f"column {columns[j]!r} hardly varies (by {scale[j]:.3g}); rescale it first")

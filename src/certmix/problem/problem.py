@@ -349,6 +349,10 @@ class Problem:
             more = f" and {len(constant) - 8} more" if len(constant) > 8 else ""
             are = "is" if len(constant) == 1 else "are"
             found.append(f"{listed}{more} {are} constant and cannot separate anything")
+        if self.masses is not None and self.masses.weight is not None:
+            found.append(
+                "weights of samples are not whole numbers: the objective counts them, sizes count samples"
+            )
         if self._assumed:
             found.append(FOUND if self.covariance.unknown else INDEPENDENT)
         return tuple(found)

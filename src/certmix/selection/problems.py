@@ -80,6 +80,11 @@ def problems(make: Maker, counts: Sequence[int]) -> list[Problem]:
             raise InputError(
                 "numbers of components are not compared with noise; give one number, to certmix.solve"
             )
+        if isinstance(found[-1], Problem) and found[-1].masses is not None:
+            raise InputError(
+                "numbers of components are not compared with missing values or weights that are not whole numbers; "
+                "give one number, to certmix.solve"
+            )
         if not isinstance(found[-1], Problem) or found[-1].n_components != count:
             raise InputError(
                 f"the function does not make a Problem with {_counted(count)} when it is called with {count}"
