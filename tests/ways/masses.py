@@ -18,10 +18,10 @@ from certmix.status import Status, Termination
 from certmix.verify.check import check
 from claims import Claim, find_truth
 from masses import with_masses
-from ways.drawing import Draw, always, by_engine
+from ways.drawing import Draw, always, by_engine, taken_by
 from ways.loops import dual_loop_way, interval_bound, loop_way
 
-ENGINES = ("interval", "dual", "parts", "hard-em", "enumerate", "auto")
+ENGINES = ("interval", "dual", "parts", "hard-em", "enumerate")
 LOOPS = (
     loop_way("masses", 1.0, interval_bound, always),
     dual_loop_way("masses", 1.0, pricer.CELLS_FROM),
@@ -43,7 +43,8 @@ def masses(draw: Draw) -> Claim:
     loops = [way for way in LOOPS if way.applies(problem, truth)]
     if draw.chance(0.5):
         return replace(loops[rng.integers(len(loops))].run(inside), about=(problem, truth))
-    name, options = str(rng.choice(ENGINES)), inside.options(node_limit=draw.few_nodes(0.2))
+    able = [name for name in ENGINES if taken_by(name)(problem, truth)]
+    name, options = str(rng.choice([*able, "auto"])), inside.options(node_limit=draw.few_nodes(0.2))
     more = {"part_size": int(rng.integers(1, 7))} if name == "parts" else {}
     options = replace(options, target=None, certificate=True if draw.chance(0.5) else None, **more)
     claim = by_engine(problem, name, options, partial(_checked, problem))
