@@ -35,7 +35,7 @@ def with_masses(problem: Problem, rng: np.random.Generator) -> Problem:
         else:
             changes["covariance"] = np.stack([np.diag(row) for row in variances])
     if p.prior.on_means and not p.prior.precision.diagonal:
-        mean = rng.uniform(np.nanmin(data, axis=0), np.nanmax(data, axis=0), size=(K, d))
+        mean = rng.uniform(p.data.min(axis=0), p.data.max(axis=0), size=(K, d))
         changes["prior"] = GaussianPrior(mean, spread * rng.uniform(0.2, 5.0))
     if rng.random() < 0.3 and not p.prior.on_means and not p.prior.on_weights:
         changes |= {"weights": "none", "weight_bounds": None, "prior": None}

@@ -58,14 +58,6 @@ KERNEL = (
         NODES,
     ),
     Mutant(
-        "masses: Hartigan's factors by sizes",
-        "Exchanges count with sizes where values are missing or weighted.",
-        "kernels/contraction.py",
-        "averages = plain_means and arrays.counted",
-        "averages = plain_means",
-        MASSES,
-    ),
-    Mutant(
         "masses: means within limits of sizes",
         "Limits of sizes limit the masses behind a mean.",
         "kernels/contraction.py",
