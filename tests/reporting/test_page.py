@@ -162,6 +162,16 @@ def test_any_number_of_features_and_components(d, K):
     assert np.isfinite(np.array(samples["at"])).all()
 
 
+def test_k_means_has_no_weights():
+    """The table of components has weights only where the model has them."""
+    data = np.array([[0.0], [0.5], [4.0], [4.5]])
+    mixture = certmix.Problem(data, 2, variance=1.0)
+    kmeans = certmix.Problem(data, 2, weights="none")
+    for problem, weighted in ((mixture, True), (kmeans, False)):
+        read = Reader(page(certmix.solve(problem)))
+        assert ("weight" in read.sections["components"]) is weighted
+
+
 def test_means_in_the_units_of_the_file():
     """Where the data were standardised the means are also given as they were measured."""
     result = solved(d=2, rules=False)

@@ -87,7 +87,8 @@ def components(shown: Shown) -> Markup:
     assert result.weights is not None
     assert result.positions is not None
     most = max(1, int(result.sizes.max()))
-    head = ["component", "samples", "", "weight", "uncertain"]
+    weighted = not result.quantity.squares  # k-means has no weights
+    head = ["component", "samples", "", *(["weight"] if weighted else []), "uncertain"]
     if shown.silhouettes is not None:
         head.append("mean silhouette")
     if shown.margins is not None:
@@ -100,7 +101,7 @@ def components(shown: Shown) -> Markup:
             component(shown, k),
             str(result.sizes[k]),
             tag("div", bar, class_="size", title=f"{result.sizes[k] / len(own):.1%} of the samples"),
-            f"{result.weights[k]:.4f}",
+            *([f"{result.weights[k]:.4f}"] if weighted else []),
             str(np.count_nonzero(shown.uncertain[own])),
         ]
         if shown.silhouettes is not None:
