@@ -112,8 +112,7 @@ def minimise(lo, hi, a, b, mask, arrays, rest, centre, minorant):
     points, system, scatter, gamma = arrays.points, arrays.system, arrays.scatter, arrays.gamma
     component, total, chosen, mixed = minorant.component, minorant.total, minorant.chosen, minorant.mixed
     groups, mass, quadratic = rest.groups, arrays.mass, minorant.mass
-    step = mass_step(mass)
-    wide = step > 0
+    wide = mass_step(mass) > 0  # else the mass is read once for all coordinates
     constant = 0.0
     magnitude = 0.0
     for k in range(K):
@@ -175,9 +174,11 @@ def minimise(lo, hi, a, b, mask, arrays, rest, centre, minorant):
         mixed[FLOOR, u] = low
         c = system[best]
         square = 0.0
+        m = mass[g, 0]
         for j in range(d):
             x = points[c, g, j]
-            m = mass[g, j * step]
+            if wide:
+                m = mass[g, j]
             quadratic[best, j] += t * m
             total[best, j] += t * m * x
             square += m * (x * x)
@@ -203,7 +204,7 @@ def tighten(bound, error, cutoff, lo, hi, mask, arrays, rest, centre, minorant):
     K, d = lo.shape
     points, system, scatter, gamma = arrays.points, arrays.system, arrays.scatter, arrays.gamma
     component, total, mass, quadratic = minorant.component, minorant.total, arrays.mass, minorant.mass
-    step = mass_step(mass)
+    wide = mass_step(mass) > 0
     # Moving one coordinate of one mean away from the minimiser costs weight/2 times the squared distance.
     gap = cutoff - bound
     for k in range(K):
@@ -225,9 +226,11 @@ def tighten(bound, error, cutoff, lo, hi, mask, arrays, rest, centre, minorant):
         c = system[f]
         without = 0.0
         square = 0.0
+        m = mass[g, 0]
         for j in range(d):
             x = points[c, g, j]
-            m = mass[g, j * step]
+            if wide:
+                m = mass[g, j]
             square += m * (x * x)
             left = max(quadratic[f, j] - t * m, 0.0) + gamma[f, j]
             without += _quadratic(left, total[f, j] - t * m * x, lo[f, j], hi[f, j])[0]
@@ -241,9 +244,11 @@ def tighten(bound, error, cutoff, lo, hi, mask, arrays, rest, centre, minorant):
             forced = 0.0
             square = 0.0
             share = t if k == f else 0.0
+            m = mass[g, 0]
             for j in range(d):
                 x = points[c, g, j]
-                m = mass[g, j * step]
+                if wide:
+                    m = mass[g, j]
                 square += m * (x * x)
                 left = max(quadratic[k, j] - share * m, 0.0) + m + gamma[k, j]
                 forced += _quadratic(left, total[k, j] + (1.0 - share) * m * x, lo[k, j], hi[k, j])[0]

@@ -61,6 +61,7 @@ def price(cells, cost, place, forced, goal, offers):
     weight, sums, square, partner = cells.weight, cells.total, cells.square, cells.partner
     mass, least_mass, most_mass = cells.mass, cells.least_mass, cells.most_mass
     step_mass = mass_step(mass)
+    wide = step_mass > 0  # else the mass is read once for all coordinates
     summed, least, most = cell_costs(cells, cost)
     gamma, entropy, concave = place.gamma, place.entropy, place.concave
     size_lower, size_upper = place.a, place.b
@@ -219,13 +220,16 @@ def price(cells, cost, place, forced, goal, offers):
                     item = pending[waiting]
                     near = 0.0
                     far = 0.0
+                    small, large = least_mass[item, 0], most_mass[item, 0]
                     for j in range(d):
                         below = box_lo[j] - upper[item, j]
                         above = lower[item, j] - box_hi[j]
                         out = max(below, above, 0.0)
-                        near += least_mass[item, j * step_mass] * (out * out)
+                        if wide:
+                            small, large = least_mass[item, j], most_mass[item, j]
+                        near += small * (out * out)
                         reach = max(box_hi[j] - lower[item, j], upper[item, j] - box_lo[j])
-                        far += most_mass[item, j * step_mass] * (reach * reach)
+                        far += large * (reach * reach)
                     w = light_of[item]
                     low = 0.5 * near + least[item]
                     high = 0.5 * far + most[item]
@@ -298,8 +302,11 @@ def price(cells, cost, place, forced, goal, offers):
                 if t > ceiling:
                     theta = max(0.0, (ceiling - s) / (t - s)) * (1.0 - SLACK)
                 theta_of[p] = theta
+                m = mass[item, 0]
                 for j in range(d):
-                    quad[j] += theta * mass[item, j * step_mass]
+                    if wide:
+                        m = mass[item, j]
+                    quad[j] += theta * m
                     total[j] += theta * sums[item, j]
                 floor = (1.0 - theta) * cells.members[item] * s
                 constant += theta * (square[item] + summed[item] + weight[item] * beta) + floor
@@ -329,8 +336,11 @@ def price(cells, cost, place, forced, goal, offers):
         for p in range(length):
             item = here[p]
             worth[p] = weight[item] * beta + square[item] + summed[item]
+            m = mass[item, 0]
             for j in range(d):
-                worth[p] += (0.5 * mass[item, j * step_mass] * at[j] - sums[item, j]) * at[j]
+                if wide:
+                    m = mass[item, j]
+                worth[p] += (0.5 * m * at[j] - sums[item, j]) * at[j]
             if worth[p] < 0:
                 size += weight[item]
                 constant += square[item] + summed[item]
