@@ -133,8 +133,8 @@ def test_weights_are_copies(blobs):
     value = sum(((blobs[rows][z[rows] == k] - model.cluster_centers_[k]) ** 2).sum() for k in (0, 1))
     assert model.inertia_ == pytest.approx(value)
     assert model.score(blobs, sample_weight=weight) >= -model.inertia_ * (1 + 1e-12)
-    with pytest.raises(InputError, match=r"sample 1 has weight 0\.5"):
-        model.fit(blobs, sample_weight=np.where(np.arange(11) == 1, 0.5, 1.0))
+    with pytest.raises(InputError, match=r"sample 1 has weight -0\.5"):
+        model.fit(blobs, sample_weight=np.where(np.arange(11) == 1, -0.5, 1.0))
     with pytest.raises(InputError, match="there is no sample 2"):
         model.fit(blobs, sample_weight=weight, constraints=[MustLink(2, 3)])
     unlimited = [CertifiedKMeans(2).fit(*given) for given in ((blobs, None, weight), (blobs[rows],))]

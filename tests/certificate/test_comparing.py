@@ -16,6 +16,7 @@ from certmix.errors import InputError
 from certmix.io.certificates import Certificate
 from certmix.problem import GaussianPrior, Label, MaximumSize, MinimumSize, Problem
 from certmix.verify import statement as statements
+from certmix.verify.check import check
 from certmix.verify.evidence import Rejected
 
 RNG = np.random.default_rng(0)
@@ -108,6 +109,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "bounds": {"mean_bounds": (-9.0, 9.0)},
     "estimators": {"estimators": ["means"]},
     "empty components": {"allow_empty": True},
+    "weights of samples": {"sample_weight": np.linspace(0.5, 1.5, len(Y))},
     "side constraints": {"constraints": [MaximumSize(6)]},
     "component names": {"component_names": ["p", "q"]},
 }
@@ -126,12 +128,32 @@ def test_every_part_is_compared(part: str) -> None:
 def test_parts_are_the_whole_statement() -> None:
     """No entry of the statement is left out but the shape of the data, which the data have."""
     entries = {entry for part in PARTS.values() for entry in part}
-    assert entries | {"n_samples", "n_features"} == statements.ENTRIES | {statements.UNKNOWN, statements.SOFT}
+    checked = statements.ENTRIES | {statements.UNKNOWN, statements.SOFT}
+    # What the checker does not know it refuses: no certificate has weights of samples.
+    assert entries | {"n_samples", "n_features"} == checked | {"sample_weight"}
     assert set(RULES) <= entries
     own = state(Problem(Y, 2, variance=1.0))
     assert different(own, own) == []
-    assert different({}, own) == list(PARTS)
+    assert different({}, own) == [part for part in PARTS if part != "weights of samples"]
     assert different(state(Problem(Y, 2, variance="unknown")), own) == ["covariance"]
+
+
+def test_certificates_say_nothing_about_weights_and_missing_values() -> None:
+    """A statement with weights of samples is refused, whoever wrote it; so are data with gaps."""
+    certificate = certified(Problem(Y, 2, weights="uniform", variance=1.0))
+    weights = np.full(len(Y), 0.5)
+    changed = {**certificate.document["statement"], "sample_weight": weights.tolist()}
+    digests = {**certificate.document["digests"], "statement": statements.digest(changed)}
+    forged = Certificate(
+        {**certificate.document, "statement": changed, "digests": digests}, certificate.arrays
+    )
+    problem = Problem(Y, 2, weights="uniform", variance=1.0, sample_weight=weights)
+    assert not certmix.verify(forged, problem).verified
+    assert not certmix.verify(forged, Y).verified
+    gaps = np.where(np.arange(len(Y))[:, None] == 1, np.nan, Y)
+    digests = {**certificate.document["digests"], "data": statements.data_digest(gaps)}
+    forged = Certificate({**certificate.document, "digests": digests}, certificate.arrays)
+    assert "missing" in check(forged.document, forged.arrays, gaps).sentence
 
 
 def test_built_in_sets_are_compared_as_a_whole() -> None:

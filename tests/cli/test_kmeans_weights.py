@@ -46,10 +46,22 @@ def test_files_and_their_check(certmix, weighted):
     assert again.json["sse"] > 0
 
 
-@pytest.mark.parametrize("cell", ["0", "-1", "1.5", "many", ""])
+@pytest.mark.parametrize("cell", ["0", "-1", "many", ""])
 def test_a_weight_that_is_none_is_named(certmix, weighted, cell):
     """The error says whose weight it is."""
     (weighted / "weighted.csv").write_text(DATA.replace("4.5,1", f"4.5,{cell}"))
     answer = certmix("kmeans weighted.csv -k 2 --weight-column n")
     assert answer.code == 2
     assert "weight" in answer.err
+
+
+def test_weights_need_not_be_whole(certmix, weighted):
+    """Half of all weights is half of the sum of squares, with the same clusters."""
+    whole = certmix("kmeans weighted.csv -k 2 --weight-column n --json -q").json
+    head, *rows = DATA.splitlines()
+    halves = [f"{row.rpartition(',')[0]},{float(row.rpartition(',')[2]) / 2}" for row in rows]
+    (weighted / "weighted.csv").write_text("\n".join([head, *halves]) + "\n")
+    half = certmix("kmeans weighted.csv -k 2 --weight-column n --json -q").json
+    assert half["sse"] == pytest.approx(whole["sse"] / 2)
+    assert half["labels"] == whole["labels"]
+    assert half["status"] == "optimal"

@@ -52,7 +52,7 @@ def test_an_interval_node_comes_back_as_it_was() -> None:
     assert back.fields.keys() == nodes.fields.keys()
 
 
-@pytest.mark.parametrize(("make", "most"), [("interval", 1500), ("dual", 4800), ("sdp", 6000)])
+@pytest.mark.parametrize(("make", "most"), [("interval", 1600), ("dual", 4800), ("sdp", 6000)])
 def test_bytes_of_an_open_node(make, most) -> None:
     """400 samples, 6 features, 5 components: a kilobyte or a few, no matrices."""
     problem, labels = blobs(400, 6, 5)

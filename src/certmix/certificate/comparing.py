@@ -73,6 +73,8 @@ def told(part: str, stated: Mapping[str, Any]) -> str:
         return f"{tied} tied to those of the clusters" if tied else "no estimators"
     if part == "empty components":
         return "components may be empty" if s["allow_empty"] and not _nonempty(s) else "no empty components"
+    if part == "weights of samples":
+        return part if "sample_weight" in s else ""
     if part == "side constraints":
         count = sum(len(s.get(rule, ())) for rule in RULES) - len(_nonempty(s))
         return f"{count} side constraint{'s' if count > 1 else ''}" if count else "no side constraints"

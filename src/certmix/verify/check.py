@@ -122,6 +122,8 @@ def _proof(document: Document, arrays: Arrays, data: np.ndarray, known: Known) -
     n, d = proof.stated.n, proof.stated.d
     if data.ndim != 2 or data.shape != (n, d):
         raise Rejected(f"the data have shape {data.shape}, the certificate is about {n} x {d}")
+    if not np.isfinite(data).all():
+        raise Rejected("the data have values that are missing or infinite")
     if digests.get("data") != statement.data_digest(data):
         raise Rejected("the data are not those that were certified (their digest differs)")
     return proof
