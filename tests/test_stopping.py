@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -299,3 +300,21 @@ def test_flags_nest() -> None:
 def test_a_thread_is_not_ended_by_what_ends_the_interpreter() -> None:
     """SystemExit in a thread, printed by C code, shuts the whole program down; Exception would be caught on the way."""
     assert not issubclass(LeftAlone, SystemExit | Exception)
+
+
+def test_a_thread_that_is_left_alone_at_its_last_step_ends_without_a_word(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Last(threading.Event):
+        def set(self) -> None:
+            super().set()
+            raise LeftAlone
+
+    said: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", said.append)
+    monkeypatch.setattr("certmix.stopping.threading", SimpleNamespace(Event=Last, Thread=threading.Thread))
+    threads = set(threading.enumerate())
+    assert attend(lambda: 1, Stop()) == 1
+    for thread in set(threading.enumerate()) - threads:
+        thread.join(5.0)
+    assert said == []

@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from typing import TypeVar
 
@@ -136,13 +136,14 @@ def attend(work: Callable[[], T], stop: Stop, limit: float = math.inf, grace: fl
     failures: list[BaseException] = []
 
     def job() -> None:
-        try:
-            with under(stop):
-                answers.append(work())
-        except BaseException as error:
-            failures.append(error)
-        finally:
-            ended.set()
+        with suppress(LeftAlone):  # may come between any two steps, the last ones too
+            try:
+                with under(stop):
+                    answers.append(work())
+            except BaseException as error:
+                failures.append(error)
+            finally:
+                ended.set()
 
     context = copy_context()
     thread = threading.Thread(target=context.run, args=(job,), name="certmix", daemon=True)
