@@ -108,6 +108,30 @@ def test_probabilities_add_up_and_agree_with_predict(blobs):
     np.testing.assert_array_equal(model.predict(blobs), model.labels_)
 
 
+def test_missing_values_of_new_samples(blobs):
+    """Their density is that of what is there; where that says nothing they are refused."""
+    gaps = blobs.copy()
+    gaps[2, 1] = gaps[8, 0] = np.nan
+    model = CertifiedGaussianMixture(2, variance=[0.5, 2.0], missing="keep").fit(gaps)
+    alone = [
+        multivariate_normal(model.means_[k, 0], v).pdf(gaps[2, 0]) * model.weights_[k]
+        for k, v in enumerate([0.5, 2.0])
+    ]
+    assert model.score_samples(gaps)[2] == pytest.approx(np.log(sum(alone)))
+    np.testing.assert_allclose(model.predict_proba(gaps)[2], np.array(alone) / sum(alone))
+    np.testing.assert_array_equal(model.predict(gaps), model.labels_)
+    np.testing.assert_array_equal(model.result_.predict(gaps), model.labels_)
+    left_out = model.fit(gaps, sample_weight=[1, 1, 0, *[1] * 8])
+    assert left_out.labels_[2] == left_out.predict(gaps)[2]
+    with pytest.raises(ValueError, match="NaN"):
+        CertifiedGaussianMixture(2, variance=1.0).fit(blobs).predict(gaps)
+    full = CertifiedGaussianMixture(2, covariance=[[1.0, 0.5], [0.5, 1.0]]).fit(blobs)
+    with pytest.raises(InputError, match="sample 2, feature 1: the value is missing, and the covariance"):
+        full.result_.predict(gaps)
+    with pytest.raises(InputError, match="sample 0, feature 0: the value is inf"):
+        full.result_.predict([[np.inf, 0.0]])
+
+
 def test_predict_ignores_constraints_and_says_so(blobs):
     """Labels obey a constraint that predict, which sees samples one at a time, does not know."""
     model = CertifiedGaussianMixture(2, variance=1.0, engine="enumerate")

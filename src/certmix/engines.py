@@ -65,12 +65,24 @@ _PLACES = {
 NAMES = ("auto", *_PLACES)
 
 
+def refuse_early(options: Options) -> None:
+    """Refuse an engine that there is not, and options that it would ignore, before any data are read."""
+    if options.engine != "auto":
+        _known(options.engine)
+        options.refuse_unused(options.engine)
+
+
 def engine(name: str) -> Engine:
     """The engine of that name."""
+    found: Engine = at(_known(name))()
+    return found
+
+
+def _known(name: str) -> str:
+    """Where the engine of that name lives."""
     if name not in _PLACES:
         raise InputError(f"unknown engine {name!r}{did_you_mean(name, NAMES)}")
-    found: Engine = at(_PLACES[name])()
-    return found
+    return _PLACES[name]
 
 
 def why_not(candidate: Engine, problem: Problem) -> str | None:

@@ -27,11 +27,11 @@ class InputError(CertmixError, ValueError):
 
 @contextmanager
 def about(parameter: str) -> Iterator[None]:
-    """An :class:`InputError` raised in the block is about this parameter."""
+    """An :class:`InputError` raised in the block is about this parameter, unless it is about another already."""
     try:
         yield
     except InputError as error:
-        error.about = parameter
+        error.about = error.about or parameter
         raise
 
 

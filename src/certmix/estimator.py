@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from certmix.errors import CertmixError, InfeasibleError, InputError
 from certmix.fitting import (
@@ -76,8 +76,8 @@ class CertifiedGaussianMixture(CertifiedClustering):
     min_size, max_size : int, optional
         How many samples every component has at least, at most.
     missing : "error" or "keep"
-        With ``"keep"`` values of the samples of a fit may be missing (NaN): distances and means are over what is there,
-        for a known diagonal covariance.
+        With ``"keep"`` values may be missing (NaN): distances, means and densities are over what is there, for a known
+        diagonal covariance.
     noise : density or "auto", optional
         One more component without a mean, for samples that are in no cluster: their label is -1. ``"auto"`` is uniform
         over the box around the samples. The variance must be known.
@@ -240,8 +240,6 @@ class CertifiedGaussianMixture(CertifiedClustering):
         data = self._validated(X)
         every = data
         data, names, weight, kept = self._counted(data, names, sample_weight)
-        if kept is not None and np.isnan(every[~kept]).any():
-            raise InputError("a sample of weight zero has a missing value; leave it out")
         constraints = self._rules(constraints)
 
         def make(count: Any) -> Problem:
@@ -345,7 +343,7 @@ class CertifiedGaussianMixture(CertifiedClustering):
         ``predict`` on those samples may differ from ``labels_``, which satisfies the constraints.
         """
         check_is_fitted(self, "means_")
-        return self._most_probable(validate_data(self, X, dtype=np.float64, reset=False))
+        return self._most_probable(self._validated(X, reset=False))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Posterior probability of every component, noise last, for every sample; ignores side constraints too."""
@@ -390,7 +388,7 @@ class CertifiedGaussianMixture(CertifiedClustering):
     def _log_joint(self, X: Any) -> np.ndarray:
         """``log pi_k + log N(x; mu_k, P_k^-1)`` for every sample and component; the last is the noise."""
         check_is_fitted(self, "means_")
-        return self._joint(validate_data(self, X, dtype=np.float64, reset=False))
+        return self._joint(self._validated(X, reset=False))
 
     def _joint(self, data: np.ndarray) -> np.ndarray:
         weights = np.append(self.weights_, getattr(self, "noise_weight_", []))

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 
 from certmix import memory
 from certmix.errors import InputError
+from certmix.errors import about as told_of
 from certmix.hints import did_you_mean
 from certmix.status import Tolerances
 
@@ -270,12 +271,14 @@ class Options:
 
     def __post_init__(self) -> None:
         self.tolerances  # noqa: B018  (checks itself)
-        memory.parsed(self.memory_limit)
+        with told_of("memory_limit"):
+            memory.parsed(self.memory_limit)
         if not (isinstance(self.verify, bool) or self.verify == "auto"):
             raise InputError(f"verify must be True, False or 'auto', not {self.verify!r}")
         for name, about in options_of(Options).items():
             if getattr(self, name) is not None:
-                _check(name, about, getattr(self, name))
+                with told_of(name):
+                    _check(name, about, getattr(self, name))
 
     @property
     def tolerances(self) -> Tolerances:

@@ -271,7 +271,7 @@ class Result:
         ----------
         rows : array-like of shape (m, d) or DataFrame
             Samples in original coordinates: what the command line did to the data is done to them. The columns of a
-            DataFrame are found by name.
+            DataFrame are found by name. Values may be missing (NaN) where the covariance is diagonal.
         """
         return most_probable(self._log_joint(rows), self.n_clusters)
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from certmix.errors import InputError
+from certmix.errors import InputError, about
 
 
 class Status(StrEnum):
@@ -64,7 +64,8 @@ class Tolerances:
         for name in ("relative", "absolute"):
             value = getattr(self, name)
             if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value < math.inf:
-                raise InputError(f"the {name} gap must be a number >= 0, not {value!r}")
+                with about("gap" if name == "relative" else "absolute_gap"):
+                    raise InputError(f"the {name} gap must be a number >= 0, not {value!r}")
         if math.isnan(self.target):
             raise InputError("the target must be a number")
 

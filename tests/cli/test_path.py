@@ -43,6 +43,24 @@ def test_json_has_the_agreed_entries(certmix) -> None:
     assert answer.err == ""
 
 
+def test_what_is_known_is_written_at_every_turn(
+    certmix, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that is killed leaves the clusterings that it had, with every number."""
+    from certmix.cli import comparing
+
+    def killed(*_: object) -> None:
+        raise MemoryError("as a killed run ends")
+
+    monkeypatch.setattr(comparing, "_written", killed)
+    with pytest.raises(MemoryError):
+        certmix("path data.csv --columns a,b --variance 0.1 -k 1:3 --out found --quiet")
+    for k in (1, 2, 3):
+        with open(files / "found" / f"k{k}" / "assignments.csv") as file:
+            assert len({row["component"] for row in csv.DictReader(file)}) == k
+    assert json.loads((files / "found" / "path.json").read_text())["best"] == 2
+
+
 def test_files_and_their_certificate(certmix, files: Path) -> None:
     """``--out`` has every number's files, the table, a picture and a certificate that ``verify`` confirms."""
     options = "data.csv --columns a,b --variance 0.1 --min-size 2"

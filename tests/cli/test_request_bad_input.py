@@ -150,7 +150,7 @@ RUN = """
 --time-limit -1                               | 2 | time limit
 --time-limit soon                             | 2 | 'soon'
 --time-limit nan                              | 2 | time limit
---node-limit -1                               | 2 | node_limit
+--node-limit -1                               | 2 | --node-limit
 --node-limit 1.5                              | 2 | '1.5'
 --threads 0                                   | 2 | threads
 --seed -1                                     | 2 | seed

@@ -35,6 +35,16 @@ def refused(tmp_path, monkeypatch, capsys):
         ("-k 2 --weights 0.5,0.6", "--weights must add up to 1"),
         ("-k 2 --prior gaussian=0", "--prior: the variance of the Gaussian prior must be positive, not 0"),
         ("-k 2 --engine duel", "unknown engine 'duel'; did you mean 'dual'?"),
+        ("-k 2 --time-limit -1", "--time-limit: the time limit must be a number of seconds >= 0"),
+        ("-k 2 --node-limit -1", "--node-limit must be a whole number >= 0"),
+        ("-k 2 --gap -1", "--gap: the relative gap"),
+        ("-k 2 --memory-limit much", "--memory-limit: the memory limit must be"),
+        ("-k 2 --variance-range 2,1", "--variance-range: "),
+        ("-k 2 --weight-column w", "--weight-column: d.csv has no column 'w'"),
+        ("-k 2 --class-column w --precision-from pooled", "--class-column: d.csv has no column 'w'"),
+        ("-k 2 --weight-column a --variance 1", "--weight-column: S1 has weight 0;"),
+        ("-k 2 --weights none --noise-max 5", "--noise-max: noise costs nothing in k-means"),
+        ("-k 2 --noise auto", "--noise: with noise the variance must be known"),
         ("-k 2 --branching stron", "unknown branching rule 'stron'; did you mean 'strong'?"),
         ("-k 2 --precision-from pool --class-column a", "'pool'; did you mean 'pooled'?"),
         ("-k 2 --varience 1", "--variance"),
@@ -43,6 +53,21 @@ def refused(tmp_path, monkeypatch, capsys):
 def test_an_option_is_named_as_it_was_typed(refused, options, sentence):
     """The message speaks of -k, not of n_components, and of what was probably meant."""
     assert sentence in refused(f"solve d.csv {options}")
+
+
+def test_values_beyond_arithmetic_are_named(refused, tmp_path):
+    """The sample and the column of a value that is too large; for k-means data that hardly differ, too."""
+    (tmp_path / "e.csv").write_text(TABLE.replace("5.1,5.2", "5.1,1e300"))
+    assert "S4, column 'b': the value is 1e+300" in refused("solve e.csv -k 2")
+    assert "column 'b' holds a value of size 1e+300" in refused("solve e.csv -k 2 --standardize")
+    (tmp_path / "f.csv").write_text("a\n1e-300\n2e-300\n5e-300\n")
+    assert "differ by 4e-300 at most" in refused("kmeans f.csv -k 2")
+
+
+@pytest.mark.parametrize("command", ["report none", "verify none d.csv"])
+def test_a_folder_that_is_not_there(refused, command):
+    """It is not called damaged."""
+    assert "there is no file 'none.json'" in refused(command)
 
 
 def test_a_built_in_set_that_does_not_exist(refused):

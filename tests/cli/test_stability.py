@@ -6,6 +6,8 @@ import csv
 import json
 from pathlib import Path
 
+import pytest
+
 RUN = "stability data.csv --columns a,b --variance 0.1 -k 2"
 
 
@@ -52,6 +54,20 @@ def test_files(certmix, files: Path) -> None:
         certmix("solve data.csv --columns a,b --variance 0.1 -k 2 --out found --overwrite --quiet").code == 0
     )
     assert not (files / "found" / "stability.json").exists()
+
+
+def test_the_clustering_is_written_before_its_margins(certmix, files: Path, monkeypatch) -> None:
+    """A run that is killed while it looks for margins leaves the result, with its certificate."""
+    from certmix.cli import margins
+
+    def killed(*_: object) -> None:
+        raise MemoryError("as a killed run ends")
+
+    monkeypatch.setattr(margins, "_found", killed)
+    with pytest.raises(MemoryError):
+        certmix(f"{RUN} --out found --quiet")
+    assert certmix("verify found data.csv --columns a,b").code == 0
+    assert (files / "found" / "assignments.csv").exists()
 
 
 def test_pairs_of_interest(certmix, files: Path) -> None:

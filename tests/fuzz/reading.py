@@ -217,6 +217,14 @@ def _parquet() -> list[bytes]:
     return [buffer.getvalue()]
 
 
+def _excel() -> list[bytes]:
+    import pandas as pd
+
+    buffer = io.BytesIO()
+    pd.DataFrame({"id": ["p", "q", "r"], "a": [0.0, 1.0, 2.5], "n": [1, 2, 3]}).to_excel(buffer, index=False)
+    return [buffer.getvalue()]
+
+
 @cache
 def _result() -> tuple[bytes, bytes]:
     """A small result as it stands in its two files."""
@@ -259,6 +267,8 @@ def readers() -> dict[str, Reader]:
     ]
     if importlib.util.find_spec("pyarrow") is not None:
         tables.append(("data parquet", "data.parquet", _parquet))
+    if importlib.util.find_spec("openpyxl") is not None:
+        tables.append(("data excel", "data.xlsx", _excel))
     found = [Reader(name, read_table, made, _check_table, file(path)) for name, path, made in tables]
     found += [
         Reader(

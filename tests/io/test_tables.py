@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ import pandas as pd
 import pytest
 
 from certmix.errors import InputError
+from certmix.io import grid
 from certmix.io.matrices import read_matrix
 from certmix.io.tables import read_table
 
@@ -146,14 +146,7 @@ def test_parquet_keeps_index_and_types(tmp_path):
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     """Without pyarrow the error names the package."""
     path = write(tmp_path / "f.parquet", b"PAR1")
-    real = builtins.__import__
-
-    def fake(name, *args, **kwargs):
-        if name == "pyarrow":
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", fake)
+    monkeypatch.setattr(grid, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"needs pyarrow.*certmix\[parquet\]"):
         read_table(path)
 
@@ -252,8 +245,10 @@ def test_wrong_kinds_of_files(tmp_path):
     """Directories, unknown suffixes and damaged or unsuitable binary files are told apart."""
     with pytest.raises(InputError, match="is a directory"):
         read_table(tmp_path)
-    with pytest.raises(InputError, match=r"suffix '\.xlsx'"):
-        read_table(write(tmp_path / "a.xlsx", "a"))
+    with pytest.raises(InputError, match=r"suffix '\.ods'"):
+        read_table(write(tmp_path / "a.ods", "a"))
+    with pytest.raises(InputError, match=r"no file .*/date\.csv'; did you mean '.*/data\.csv'"):
+        read_table(write(tmp_path / "data.csv", "a").with_name("date.csv"))
     with pytest.raises(InputError, match="not a NumPy array file"):
         read_table(write(tmp_path / "a.npy", "a,b\n1,2\n"))
     with pytest.raises(InputError, match=r"cannot be opened|no file"):
@@ -275,6 +270,22 @@ def test_damaged_parquet(tmp_path):
     pytest.importorskip("pyarrow")
     with pytest.raises(InputError, match="cannot be read as Parquet"):
         read_table(write(tmp_path / "f.parquet", b"PAR1 nonsense"))
+
+
+def test_excel(tmp_path):
+    """The first sheet of a workbook, with its index as names; a damaged file is refused."""
+    pytest.importorskip("openpyxl")
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3, 4], "g": ["u", None]}, index=["s1", "s2"])
+    with pd.ExcelWriter(tmp_path / "f.xlsx") as book:
+        frame.to_excel(book, sheet_name="cells")
+        frame.to_excel(book, sheet_name="other")
+    table = read_table(tmp_path / "f.xlsx")
+    assert table.names == ("s1", "s2")
+    assert table.columns == ("a", "b")
+    assert table.values.tolist() == [[1.0, 3.0], [2.0, 4.0]]
+    assert any("2 sheets" in note and "'cells'" in note for note in table.notes)
+    with pytest.raises(InputError, match="cannot be read as an Excel file"):
+        read_table(write(tmp_path / "g.xlsx", b"PK\x03\x04 nonsense"))
 
 
 def test_matrix_with_and_without_names(tmp_path):

@@ -295,7 +295,7 @@ def test_compressed_files(csv, tmp_path):
     with pytest.raises(InputError, match="damaged gzip"):
         read_table(csv(gzip.compress(b"a,b\n1,2\n" * 50)[:-12], "d.csv.gz"))
     with pytest.raises(InputError, match=r"suffix '\.gz'"):
-        read_table(csv(gzip.compress(b"a"), "d.xlsx.gz"))
+        read_table(csv(gzip.compress(b"a"), "d.ods.gz"))
 
 
 @pytest.mark.parametrize("packed", [False, True])

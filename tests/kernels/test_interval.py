@@ -190,6 +190,28 @@ def test_dominance_spares_a_cluster_of_one() -> None:
     assert np.all(found.inside(node)[best])
 
 
+@pytest.mark.parametrize("gaps", [False, True])
+def test_dominance_goes_by_masses_where_they_are_no_sizes(gaps: bool) -> None:
+    """A light sample beside a heavy one hardly moves the mean: leaving saves what it costs there, not twice as much."""
+    y, weight = np.array([[0.0, 0.1], [1.0, 0.0], [2.2, -0.1]]), np.array([10.5, 0.25, 10.5])
+    if gaps:
+        y[1, 1] = np.nan
+    problem = Problem(
+        y, 2, variance=1.0, weights="uniform", sample_weight=weight, missing="keep" if gaps else "error"
+    )
+    instance = reduce(problem)
+    found = Clusterings(instance, instance_arrays(instance))
+    best = int(found.objective.argmin())
+    assert found.labels[best][0] == found.labels[best][1] != found.labels[best][2]
+    node = wide_node(instance, found.arrays)
+    node.lo[:], node.hi[:] = found.means[best] - 0.01, found.means[best] + 0.01
+    node.a[:], node.b[:] = 1.0, 2.0
+    rest = rest_of(node.words, found.arrays)
+    drop_dominated(node.lo, node.hi, node.a, node.b, node.words, found.arrays, rest)
+    assert found.inside(node)[best]
+    assert node.candidates(2).sum() == 3, "what is not the best is excluded"
+
+
 # -- the bound ---------------------------------------------------------------------------------------------------
 def numpy_bound(node: Node, found: Clusterings) -> float:
     """The formula of the bound, by NumPy: chords, t-minorants, and quadratics minimised by clipping."""

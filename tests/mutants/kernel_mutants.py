@@ -58,6 +58,14 @@ KERNEL = (
         NODES,
     ),
     Mutant(
+        "masses: Hartigan's factors by sizes",
+        "What leaving a component saves, and joining one costs, goes by sizes where masses are something else.",
+        "kernels/contraction.py",
+        "averages = plain_means and arrays.counted",
+        "averages = plain_means",
+        MASSES,
+    ),
+    Mutant(
         "masses: means within limits of sizes",
         "Limits of sizes limit the masses behind a mean.",
         "kernels/contraction.py",

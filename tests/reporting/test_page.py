@@ -93,12 +93,29 @@ def test_the_page_needs_nothing_else():
     assert "default-src 'none'" in text
 
 
+def test_no_two_elements_go_by_one_name():
+    """Script and style speak of elements by their ids."""
+    ids = [found["id"] for _, found in Reader(page(solved())).elements if "id" in found]
+    assert len(ids) == len(set(ids)) > 10
+
+
 def test_hostile_names_are_only_names():
     """Names with markup, quotes and signs of templates add no element and stay whole."""
     plain, hostile = (Reader(page(solved(names=n))) for n in ((), HOSTILE))
     assert [name for name, _ in plain.elements] == [name for name, _ in hostile.elements]
     assert json.loads(hostile.data)["samples"]["name"][: len(HOSTILE)] == list(HOSTILE)
     assert HOSTILE[0] in hostile.sections["means"]
+
+
+def test_a_broken_link_is_counted():
+    """Links that may bend: the words above the table say how many are broken; no column is empty from top to bottom."""
+    links = [certmix.MustLink(0, 3, penalty=0.5), certmix.MustLink(0, 1)]
+    result = certmix.solve(
+        certmix.Problem(np.array([0.0, 0.1, 9.0, 9.1]), 2, variance=1.0, constraints=links), "enumerate"
+    )
+    said = " ".join(Reader(page(result)).sections["constraints"].split())
+    assert "2 side constraints, 0 of them tight, 1 broken." in said
+    assert "constraint met how tight" in said
 
 
 def test_only_the_script_of_the_page_may_run():

@@ -108,7 +108,7 @@ def test_a_row_shows_its_sample_and_names_are_found(chromium, tmp_path):
     assert chromium.run(TIP).splitlines()[0] == first
     chromium.click("#find")
     chromium.type("s5")
-    assert chromium.run("document.getElementById('found').innerText") == "11 found"
+    assert chromium.run("document.getElementById('matches').innerText") == "11 found"
     chromium.click(".key")
     assert chromium.run("document.querySelector('.key').getAttribute('aria-pressed')") == "false"
     x, y = places(chromium)[0]
@@ -146,8 +146,13 @@ def test_ten_thousand_samples(chromium, tmp_path):
 
 
 def test_it_prints(chromium, tmp_path):
-    """On paper there is a page or more, whatever colours the reader likes."""
+    """On paper there is a page or more, whatever colours the reader likes, and every section is on it."""
     opened(chromium, tmp_path / "a.html", solved())
+    chromium.call("Emulation.setEmulatedMedia", media="print")
+    heights = chromium.run("[...document.querySelectorAll('section')].map(s => [s.id, s.offsetHeight])")
+    assert len(heights) > 5
+    assert [name for name, height in heights if height == 0] == []
+    chromium.call("Emulation.setEmulatedMedia", media="")
     chromium.look(1200, 900, dark=True)
     chromium.printed(tmp_path / "a.pdf")
     assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")

@@ -17,6 +17,7 @@ from certmix.problem.features import features
 from certmix.sensitivity.margins import State
 from certmix.sensitivity.run import Run, stability
 from certmix.status import Status
+from masses import with_masses
 from nearly_optimal import Enumerated, assert_margins
 from random_instances import random_problem
 
@@ -73,6 +74,28 @@ def against_enumeration(seed: int) -> int:
 def test_margins_of_random_problems_are_those_of_enumeration(seed: int) -> None:
     """Under every constraint, prior and limit, with several engines."""
     against_enumeration(seed)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_margins_where_values_count_other_than_once(seed: int) -> None:
+    """Missing values and weights of samples: against enumeration, by boxes and one by one; they have no certificate."""
+    rng = np.random.default_rng([seed, 5])
+    while True:
+        try:
+            problem = with_masses(random_problem(rng, max_samples=6, max_components=2), rng)
+            result = certmix.solve(problem, "enumerate", verify=False)
+        except (InputError, InfeasibleError):
+            continue
+        if result.labels is not None:
+            break
+    unit = 0.01 * abs(result.objective) if problem.squares else 1.0
+    within = problem.quantity.shown(float(rng.choice([0.3, 2.0, 10.0])) * unit)
+    name = ("auto", "interval", "dual")[seed % 3]
+    found = stability(
+        result, within, problem=problem, pairs=[(0, problem.n_samples - 1)], engine=name, threads=1
+    )
+    assert_margins(Enumerated(problem), found, [(0, problem.n_samples - 1)])
+    assert found.certificate is None
 
 
 @pytest.mark.slow

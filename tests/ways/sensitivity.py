@@ -22,6 +22,7 @@ from certmix.solving import solve
 from certmix.status import Status, Termination
 from certmix.verify.check import check
 from claims import Claim, Truth, find_truth
+from masses import with_masses
 from nearly_optimal import Enumerated, assert_alternatives, assert_costs, assert_margins
 from soft_links import random_soft_links
 from ways.drawing import Draw, taken_by
@@ -125,11 +126,11 @@ def _unit(draw: Draw) -> float:
 
 
 def _another_model(draw: Draw) -> Draw:
-    """Now and then as k-means, with weights of the samples, with noise, or with links that may bend."""
+    """Now and then as k-means, with weights of the samples, values missing, noise, or links that may bend."""
     if draw.chance(0.5):
         return draw
     p, rng, rules = draw.problem, draw.rng, {}
-    kind = str(rng.choice(["k-means", "weights", "noise", "soft"]))
+    kind = str(rng.choice(["k-means", "weights", "masses", "noise", "soft"]))
     if kind == "k-means" or draw.chance(0.2):
         rules = {
             "weights": "none",
@@ -143,7 +144,7 @@ def _another_model(draw: Draw) -> Draw:
         spread = float(np.log(np.maximum(np.ptp(p.data, axis=0), 1e-9)).sum())
         rules["noise"] = Noise(-spread + float(rng.normal(scale=3.0)))
     try:
-        problem = p.replace(**rules)
+        problem = with_masses(p, rng) if kind == "masses" else p.replace(**rules)
         if kind == "soft" and p.n_samples > 2:
             scale = problem.quantity.factor * float(
                 rng.choice([1.0, 0.1 * max(1.0, abs(draw.truth.optimum))])
@@ -185,5 +186,6 @@ def _plain(problem: Problem) -> bool:
         problem.squares
         or problem.noise is not None
         or problem.sample_weight is not None
+        or problem.masses is not None
         or problem.rules.soft
     )

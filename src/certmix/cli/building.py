@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from certmix.cli import parsing
-from certmix.cli.flags import flag
+from certmix.cli.flags import flag, in_words
 from certmix.cli.request import BUILT_IN, DATA, RULES, Request, built_in, given
 from certmix.errors import CovarianceWarning, InputError
 from certmix.hints import did_you_mean
@@ -143,7 +143,7 @@ class Prepared:
                 warnings.simplefilter("ignore", CovarianceWarning)  # told in words of the command line
                 return Problem(self.data.frame, count, **self.arguments, component_names=names)
         except InputError as error:
-            raise InputError(_with_option(error)) from None
+            raise InputError(in_words(error, Request)) from None
 
     def maker(self, counts: Any) -> Callable[[int], Problem]:
         """A function of the number of components, of which there are these: labels name the same in all problems."""
@@ -163,16 +163,6 @@ class Prepared:
         return Asked(
             problem, self.data.transform, (*self.data.notes, *problem.notes), self.warnings, self.data.record
         )
-
-
-def _with_option(error: InputError) -> str:
-    """The message of an error about a parameter of :class:`Problem`, with the name of the option instead."""
-    about = options_of(Request).get(error.about)
-    if about is None:
-        return str(error)
-    option = (*about.flags, flag(error.about, about))[0]
-    said = str(error).removeprefix(error.about)
-    return f"{option}{said}" if said != str(error) else f"{option}: {said}"
 
 
 def read_data(request: Request) -> _Data:
@@ -272,13 +262,16 @@ def _file(request: Request) -> _Data:
             f"there is no file {request.data!r} and no built-in data set of that name"
             f"{did_you_mean(request.data, BUILT_IN)}"
         )
-    apart = (request.label_column, request.class_column, request.weight_column)
-    leave_out = list(dict.fromkeys(c for c in apart if c is not None))
+    apart = {
+        request.label_column: "--label-column",
+        request.class_column: "--class-column",
+        request.weight_column: "--weight-column",
+    }
     table = read_table(
         request.data,
         columns=parsing.names(request.columns, "--columns"),
         name_column=request.name_column,
-        leave_out=leave_out,
+        leave_out={column: option for column, option in apart.items() if column is not None},
         transpose=request.transpose,
         standardize=request.standardize,
         pca=request.pca,

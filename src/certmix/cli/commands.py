@@ -9,7 +9,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-DATA_FILES = (".csv", ".tsv", ".tab", ".txt", ".npy", ".parquet", ".gz")
+DATA_FILES = (".csv", ".tsv", ".tab", ".txt", ".npy", ".parquet", ".xlsx", ".gz")
 COMPLETE = "_CERTMIX_COMPLETE"  # the shells' scripts ask for completions through this variable
 
 

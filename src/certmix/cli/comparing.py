@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path as File
 from typing import TYPE_CHECKING
@@ -17,11 +18,12 @@ from certmix.cli.pictures import check_picture, write_picture
 from certmix.cli.request import Request, told
 from certmix.cli.running import tell, with_options
 from certmix.cli.standard_output import say
-from certmix.engines import NAMES
+from certmix.engines import refuse_early
 from certmix.errors import InputError, OutputError
 from certmix.io.atomic import write_text
 from certmix.io.strict_json import dumps
 from certmix.options import Options
+from certmix.result import Result
 from certmix.selection.criterion import ICL, SQUARES
 from certmix.selection.path import Path
 from certmix.selection.problems import numbers, problems
@@ -37,8 +39,7 @@ NAME = "path"
 
 def run_path(request: Request, options: Options, output: PathOutput) -> int:
     """Build the problems, compare them, write what was found; return the exit code."""
-    if options.engine in NAMES[1:]:
-        options.refuse_unused(options.engine)
+    refuse_early(options)
     if output.plot is not None:
         check_picture(output.plot)
     if output.out is not None:
@@ -50,11 +51,13 @@ def run_path(request: Request, options: Options, output: PathOutput) -> int:
         prepare_directory(output.out)
     if not output.quiet:
         tell(asked[0])
-    squares = prepared.squares
+    squares, written = prepared.squares, dict[int, Result]()
 
     def listen(found: Path) -> None:
         if output.out is not None:
-            write_text(output.out / f"{NAME}.json", dumps(found.to_dict()))
+            with suppress(OutputError):  # said at the end, where it fails again
+                write_text(output.out / f"{NAME}.json", dumps(found.to_dict()))
+                _write_rows(found, asked, output.out, request, written)
         if not output.quiet:
             progress(found)
 
@@ -65,7 +68,7 @@ def run_path(request: Request, options: Options, output: PathOutput) -> int:
         every = [one.problem for one in asked]
         found = compare(every, SQUARES if squares else ICL, options, listen, [helpers])
         interruption.ignore()
-        failure = _written(found, asked, output, request)
+        failure = _written(found, asked, output, request, written)
         say(dumps(found.to_dict()) if output.json else found.summary() + "\n")
     if failure is not None:
         raise failure
@@ -94,11 +97,14 @@ def _asked(prepared: Prepared, k: str) -> list[Asked]:
     return [prepared.told(problem) for problem in problems(prepared.maker(counts), counts)]
 
 
-def _written(found: Path, asked: list[Asked], output: PathOutput, request: Request) -> OutputError | None:
+def _written(
+    found: Path, asked: list[Asked], output: PathOutput, request: Request, written: dict[int, Result]
+) -> OutputError | None:
     """Write the files; where that fails, the result is still to be shown before that is said."""
     try:
         if output.out is not None:
-            _write(found, asked, output.out, request)
+            _write_rows(found, asked, output.out, request, written)
+            _write(found, output.out, request)
         if output.plot is not None:
             _draw(found, output.plot)
     except OutputError as error:
@@ -106,11 +112,20 @@ def _written(found: Path, asked: list[Asked], output: PathOutput, request: Reque
     return None
 
 
-def _write(found: Path, asked: list[Asked], directory: File, request: Request) -> None:
+def _write_rows(
+    found: Path, asked: list[Asked], directory: File, request: Request, written: dict[int, Result]
+) -> None:
+    """What is known with every number, in a folder of its own, where it is not there already."""
     for row, one in zip(found.rows, asked, strict=False):
+        if written.get(row.k) is row.result:
+            continue
         own = directory / f"k{row.k}"
         prepare_directory(own)
         write_files(with_options(replace(row.result, transform=one.transform), request), one, own)
+        written[row.k] = row.result
+
+
+def _write(found: Path, directory: File, request: Request) -> None:
     write_text(directory / f"{NAME}.json", dumps(found.to_dict()))
     write_text(directory / f"{NAME}.csv", _csv(found))
     if found.certificate is not None:

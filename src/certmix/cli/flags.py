@@ -12,8 +12,10 @@ import typer
 
 from certmix.cli.commands import among
 from certmix.cli.parsing import number, whole
+from certmix.errors import InputError
 from certmix.options import Option, options_of
 
+CALLED = {"sample_weight": "weight_column"}  # parameters whose options have other names
 _PARSERS = {int: whole, float: number}
 
 
@@ -33,7 +35,10 @@ def with_flags(command: Callable[..., Any], *, without: Collection[str] = ()) ->
         for name, own in groups.items():
             if is_dataclass(hints[name]):
                 found = {p.name: given[p.name] for p in own if given[p.name] is not None}
-                arguments[name] = hints[name](**found)
+                try:
+                    arguments[name] = hints[name](**found)
+                except InputError as error:
+                    raise InputError(in_words(error, hints[name])) from None
             else:
                 arguments[name] = given[name]
         return command(**arguments)
@@ -47,6 +52,17 @@ def with_flags(command: Callable[..., Any], *, without: Collection[str] = ()) ->
 def flag(name: str, about: Option) -> str:
     """How an option is written in full, ``--yes/--no`` where it has two forms."""
     return next((f for f in about.flags if f.startswith("--")), "--" + name.replace("_", "-"))
+
+
+def in_words(error: InputError, cls: type) -> str:
+    """The message of an error about a parameter, with the name of its option instead."""
+    name = CALLED.get(error.about, error.about)
+    about = options_of(cls).get(name)
+    if about is None:
+        return str(error)
+    option = (*about.flags, flag(name, about))[0].partition("/")[0]
+    said = str(error).removeprefix(error.about)
+    return f"{option}{said}" if said != str(error) else f"{option}: {said}"
 
 
 def _parameters(cls: type) -> list[Parameter]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from certmix.cli.pictures import check_shown, write_shown
 from certmix.cli.request import Request, command, told
 from certmix.cli.running import exit_code, solved, tell, with_options
 from certmix.cli.standard_output import say
-from certmix.engines import NAMES
+from certmix.engines import refuse_early
 from certmix.errors import InfeasibleError, InputError, OutputError
 from certmix.io.atomic import write_text
 from certmix.io.strict_json import dumps
@@ -88,8 +89,7 @@ def _run(
     after: Next,
     check: Callable[[Asked], None] = lambda _: None,
 ) -> int:
-    if options.engine in NAMES[1:]:
-        options.refuse_unused(options.engine)
+    refuse_early(options)
     if output.within is not None:
         checked_within(output.within)
     check_shown(output)
@@ -108,6 +108,9 @@ def _run(
         tell(asked)
     with interruption.held():  # from here on there is something to lose
         result = with_options(solved(asked, options, output, command(request, options)), request)
+        if output.out is not None:  # it is there whatever becomes of the margins
+            with suppress(OutputError):  # said at the end, where it fails again
+                write_files(result, asked, output.out)
         found = None if result.labels is None else _found(asked, result, options, after)
         interruption.ignore()
         failure = _written(result, found, asked, output, request)

@@ -27,7 +27,7 @@ class Request:
     data: Annotated[
         str,
         Option(
-            "A CSV, TSV, NPY or Parquet file (also .gz), - for standard input, or a built-in data set: "
+            "A CSV, TSV, NPY, Parquet or Excel file (also .gz), - for standard input, or a built-in data set: "
             f"{', '.join(BUILT_IN)}.",
             argument=True,
             metavar="DATA",

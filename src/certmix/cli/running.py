@@ -15,7 +15,7 @@ from certmix.cli.output import check_directory, document, nothing, prepare_direc
 from certmix.cli.pictures import check_shown, write_shown
 from certmix.cli.request import Request, command, told
 from certmix.cli.standard_output import say
-from certmix.engines import NAMES
+from certmix.engines import refuse_early
 from certmix.errors import InfeasibleError, InputError, OutputError
 from certmix.io.strict_json import dumps
 from certmix.options import Options
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
 def run_request(request: Request, options: Options, output: Output) -> int:
     """Build the problem, solve it, write what was found; return the exit code."""
-    if options.engine in NAMES[1:]:
-        options.refuse_unused(options.engine)  # told before the data are read
+    refuse_early(options)
     output = _resuming(output, options.resume)
     check_shown(output)
     if output.out is not None:

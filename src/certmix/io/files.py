@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import gzip
 import sys
 import zlib
@@ -11,9 +12,9 @@ from pathlib import Path
 from certmix.errors import InputError
 
 TEXT = (".csv", ".tsv", ".tab", ".txt")
-SUFFIXES = (*TEXT, ".npy", ".parquet")
+SUFFIXES = (*TEXT, ".npy", ".parquet", ".xlsx")
 STANDARD_INPUT = "-"
-_GZIP, _NUMPY, _PARQUET = b"\x1f\x8b", b"\x93NUMPY", b"PAR1"
+_GZIP, _NUMPY, _PARQUET, _ZIP = b"\x1f\x8b", b"\x93NUMPY", b"PAR1", b"PK\x03\x04"
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ def read_source(path: str | Path) -> Source:
     """The content of a file, unpacked; ``-`` is standard input."""
     if str(path) == STANDARD_INPUT:
         content = _unpacked("standard input", sys.stdin.buffer.read())
-        kind = ".npy" if content[:6] == _NUMPY else ".parquet" if content[:4] == _PARQUET else ".txt"
+        known = {_NUMPY: ".npy", _PARQUET: ".parquet", _ZIP: ".xlsx"}
+        kind = next((kind for first, kind in known.items() if content.startswith(first)), ".txt")
         return Source("standard input", kind, content)
     path = existing_file(path)
     try:
@@ -57,7 +59,11 @@ def existing_file(path: str | Path) -> Path:
         if path.is_dir():
             raise InputError(f"{path} is a directory, not a file")
         if not path.exists():
-            raise InputError(f"there is no file {str(path)!r}")
+            close = difflib.get_close_matches(
+                path.name, [p.name for p in path.parent.glob("*")], n=1, cutoff=0.8
+            )
+            hint = f"; did you mean {str(path.with_name(close[0]))!r}?" if close else ""
+            raise InputError(f"there is no file {str(path)!r}{hint}")
     except (OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise

@@ -1,4 +1,4 @@
-"""Files as raw columns: what stands in a CSV, TSV, NPY or Parquet file, before anything is made of it."""
+"""Files as raw columns: what stands in a CSV, TSV, NPY, Parquet or Excel file, before anything is made of it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import io
 import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from certmix.errors import InputError
 from certmix.io.files import Source, read_source
 from certmix.io.sheet import LARGE, Sheet, read_sheet
 from certmix.io.text import Style, is_missing, is_number
+
+# Files that pandas reads: what they are called, what reads them, and the extra that brings it.
+FRAMES = {".parquet": ("Parquet", "pyarrow", "parquet"), ".xlsx": ("an Excel file", "openpyxl", "excel")}
 
 
 @dataclass(frozen=True)
@@ -77,16 +81,16 @@ def read_grid(
     """
     source = read_source(path)
     style = style or Style()
-    if source.kind in (".npy", ".parquet") and style != Style():
+    if source.kind in (".npy", *FRAMES) and style != Style():
         raise InputError(f"{source}: --sep, --decimal and --encoding are for text files")
     if source.kind == ".npy":
         return _from_array(source, load_npy(source), transpose)
-    if source.kind == ".parquet":
+    if source.kind in FRAMES:
         if transpose:
             raise InputError(
-                f"{source}: --transpose is for CSV, TSV and NPY files; a Parquet file has typed columns"
+                f"{source}: --transpose is for CSV, TSV and NPY files; a file of this kind has typed columns"
             )
-        return _from_parquet(source)
+        return _from_frame(source)
     if not transpose:
         return _upright(source, read_sheet(source, style, header=header, keep=keep, large=large), style)
     sheet = read_sheet(source, style, header=header is not False, large=large)
@@ -236,19 +240,29 @@ def _from_array(path: Source, array: np.ndarray, transpose: bool) -> Grid:
     return Grid(path, header, tuple(array.T), _row, headed=False, bare=True)
 
 
-def _from_parquet(path: Source) -> Grid:
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
+def _from_frame(path: Source) -> Grid:
+    what, needs, extra = FRAMES[path.kind]
+    if find_spec(needs) is None:
         raise InputError(
-            f"{path}: reading Parquet needs pyarrow; install it with: pip install 'certmix[parquet]'"
-        ) from None
+            f"{path}: reading {what} needs {needs}; install it with: pip install 'certmix[{extra}]'"
+        )
     import pandas as pd
 
+    notes: list[str] = []
     try:
-        frame = pd.read_parquet(io.BytesIO(path.content), engine="pyarrow")
-    except Exception as error:  # pyarrow has a dozen kinds of errors for a damaged file
-        raise InputError(f"{path} cannot be read as Parquet: {str(error).splitlines()[0]}") from None
+        if path.kind == ".parquet":
+            frame = pd.read_parquet(io.BytesIO(path.content), engine="pyarrow")
+        else:
+            book = pd.ExcelFile(io.BytesIO(path.content), engine="openpyxl")
+            frame = pd.read_excel(book, sheet_name=0).dropna(how="all")
+            frame = frame.rename(columns=lambda name: "" if str(name) == "Unnamed: 0" else name)
+            if len(book.sheet_names) > 1:
+                notes.append(f"of {len(book.sheet_names)} sheets the first was read, {book.sheet_names[0]!r}")
+            frame.index = pd.RangeIndex(len(frame))
+    except Exception as error:  # both libraries have a dozen kinds of errors for a damaged file
+        raise InputError(
+            f"{path} cannot be read as {what}: {(str(error) or repr(error)).splitlines()[0]}"
+        ) from None
     if not isinstance(frame.index, pd.RangeIndex):
         frame = frame.reset_index(names=frame.index.name or "")
     if frame.shape[0] == 0 or frame.shape[1] == 0:
@@ -256,7 +270,7 @@ def _from_parquet(path: Source) -> Grid:
     names = [str(column) for column in frame.columns]
     _check_header(path, names, "column")
     columns = tuple(_typed(frame.iloc[:, j].to_numpy()) for j in range(frame.shape[1]))
-    return Grid(path, tuple(names), columns, _row)
+    return Grid(path, tuple(names), columns, _row, notes=tuple(notes))
 
 
 def _typed(values: np.ndarray) -> Any:

@@ -22,7 +22,7 @@ def read_matrix(path: str | Path, columns: Sequence[str]) -> np.ndarray:
     (K, d, d).
     """
     source = read_source(existing_file(path))
-    if source.kind == ".parquet":
+    if source.kind in (".parquet", ".xlsx"):
         raise InputError(f"{path}: a matrix is read from CSV, TSV or NPY")
     if source.kind == ".npy":
         array = load_npy(source)

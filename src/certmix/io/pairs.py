@@ -47,13 +47,14 @@ def read_document(stem: Path, form: str, version: int) -> dict[str, Any]:
     """What the JSON file says; it has to be of this format, ``certmix-result`` say, in this version."""
     source = json_of(stem)
     try:
-        if not source.is_file():
-            raise InputError(f"there is no file {str(source)!r}")
-        document = loads(source.read_text(encoding="utf-8"))
+        there = source.is_file()
+        document = loads(source.read_text(encoding="utf-8")) if there else None
     except OSError as error:
         raise InputError(f"{str(source)!r:.200} cannot be read: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{source} is damaged: it is not JSON ({error})") from None
+    if not there:
+        raise InputError(f"there is no file {str(source)!r}, a {form.removeprefix('certmix-')} of certmix")
     if not isinstance(document, dict) or document.get("format") != form:
         raise InputError(f"{source} is not a {form.removeprefix('certmix-')} of certmix")
     found = document.get("version")

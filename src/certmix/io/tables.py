@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,7 @@ def read_table(
     columns: Sequence[str] | None = None,
     name_column: str | None = None,
     no_name_column: bool = False,
-    leave_out: Sequence[str] = (),
+    leave_out: Mapping[str, str] | Sequence[str] = (),
     transpose: bool = False,
     standardize: bool = False,
     pca: int | None = None,
@@ -91,7 +91,7 @@ def read_table(
     name_column, no_name_column : str, bool
         The column that names the samples, or that there is none. Default: the first, if it is headed like a name,
         counts from 0 or 1, or holds texts that all differ.
-    leave_out : sequence of names
+    leave_out : names, or names and what asked for them
         Columns with another role (labels, classes): not features unless ``columns`` says so.
     transpose, header, style, large
         See :func:`certmix.io.grid.read_grid`.
@@ -115,7 +115,8 @@ def read_table(
     notes += naming.notes
     names: tuple[Any, ...] | None = None if naming.column is None else sample_names(grid, naming)
     for name in leave_out:
-        known(name, grid.header, str(grid.path), "the label or class column")
+        asked = leave_out[name] if isinstance(leave_out, Mapping) else "the label or class column"
+        known(name, grid.header, str(grid.path), asked)
     if columns is None:
         chosen = _default_columns(grid, numbers, {naming.column, *leave_out}, notes)
         warnings += _doubts(grid, chosen, numbers)
@@ -186,10 +187,10 @@ def _default_columns(
             chosen.append(name)
         elif column.n_good > len(column.bad) or _with_the_other_sign(grid, name, column):
             # Numbers, all or most: a slip of the pen, not a column of texts; leaving it out would hide the error.
-            raise InputError(
-                _not_a_number(grid, name, column)
-                + (_turn_hint(grid, numbers) or "; correct it, or choose the features with --columns")
-            )
+            hint = _turn_hint(grid, numbers)
+            if not (hint or number_hint(grid[name][column.bad[0]], grid.decimal)):
+                hint = "; correct it, or choose the features with --columns"
+            raise InputError(_not_a_number(grid, name, column) + hint)
         else:
             text.append(name)
     if text:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from certmix.errors import InputError
+from certmix.problem.samples import LARGEST
 
 
 @dataclass(frozen=True)
@@ -89,9 +90,10 @@ def fit_transform(
     if not standardize and pca is None:
         return data, None
     n, d = data.shape
-    largest = float(np.nanmax(np.abs(data)))
-    if largest > 1e100:
-        raise InputError(f"the data hold a value of size {largest:.3g}; rescale them first")
+    largest = np.nanmax(np.abs(data), axis=0, initial=0.0)
+    if (large := largest > LARGEST).any():
+        j = int(large.argmax())
+        raise InputError(f"column {columns[j]!r} holds a value of size {largest[j]:.3g}; rescale it first")
     if (empty := np.isnan(data).all(axis=0)).any():
         raise InputError(f"column {columns[int(empty.argmax())]!r} has no value at all; leave it out")
     centre = np.nanmean(data, axis=0)

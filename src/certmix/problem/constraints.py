@@ -289,7 +289,7 @@ def component_names_from(values: Iterable[Any], n_components: int) -> tuple[str,
     names = [str(v) for v in numbers] + sorted(v for v in distinct if isinstance(v, str))
     if len(names) > n_components:
         raise InputError(
-            f"the label column has {len(names)} different values ({', '.join(names[:8])}"
+            f"the labels have {len(names)} different values ({', '.join(names[:8])}"
             f"{', …' if len(names) > 8 else ''}) but there are only {n_components} components"
         )
     return tuple(names + [f"component {k}" for k in range(len(names), n_components)])

@@ -80,7 +80,8 @@ def sample_weights(given: Any, samples: Samples) -> np.ndarray:
         raise InputError(
             f"sample_weight must be {samples.n_samples} numbers, one for each sample; it has shape {found.shape}"
         )
-    wrong = ~(np.isfinite(found) & (found >= 1.0) & (found == np.rint(found)))
+    wrong = ~(np.isfinite(found) & (found > 0.0))
+    wrong = wrong if wrong.any() else found != np.rint(found)
     if wrong.any():
         i = int(np.argmax(wrong))
         raise InputError(

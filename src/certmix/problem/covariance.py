@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from certmix.errors import InputError
+from certmix.errors import InputError, about
 from certmix.hints import did_you_mean
 from certmix.problem.symmetric_matrices import Matrices
 
@@ -128,7 +128,9 @@ def covariance_of(
     half = shape.half_log_det
     if shape.shared:
         half = frozen(np.full(n_components, -0.5 * shape.precision.log_determinant(0)))
-    return Covariance(shape.precision, half, _variances(variance_range), diagonal and n_features > 1)
+    with about("variance_range"):
+        limits = _variances(variance_range)
+    return Covariance(shape.precision, half, limits, diagonal and n_features > 1)
 
 
 def _check_diagonal(n_features: int, precision: Any, covariance: Any) -> None:

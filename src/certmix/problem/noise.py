@@ -22,9 +22,9 @@ from certmix.problem.symmetric_matrices import Matrices
 NAME = "noise"
 LABEL = -1  # of samples in the noise, where people see labels
 KINDS = ("auto", "trimmed")
-KNOWN = "with noise the variance must be known: give variance, precision or covariance"
+KNOWN = "with noise the variance must be known: give variance, precision or covariance (--variance V)"
 ENDLESS = (
-    "noise costs nothing in k-means: say how many samples it may have, with noise_max, --noise-max or "
+    "noise costs nothing in k-means: say how many samples it may have, fewer than all, with noise_max, --noise-max or "
     f"MaximumSize(m, {NAME!r})"
 )
 

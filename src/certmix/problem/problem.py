@@ -226,7 +226,7 @@ class Problem:
         )
         self.size_lower, self.size_upper = self._size_limits()
         if isinstance(noise, str) and self.squares and self.size_upper[-1] >= self.n_samples:
-            with about("noise"):
+            with about("noise_max"):
                 raise InputError(ENDLESS)
 
     # -- shape -----------------------------------------------------------------------------------------------

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from certmix.errors import InputError
+
 SSE = "SSE"
 # The sum of squares around one mean, in the objective of k-means: between this and four times as much. What is less
 # than a nat is then less than a hundred-millionth of it, and no more than rounding leaves.
 TOTAL = 2.0**26
+LEAST = 1e-200  # half the sum of squares around one mean, less than that is not told from zero
 SMALLEST, LARGEST = -450, 450  # powers of four that leave room for squares and their inverses
 
 
@@ -68,7 +71,11 @@ def kmeans_variance(data: np.ndarray) -> float:
     """
     away = data - data.mean(axis=0)
     total = 0.5 * float(np.einsum("ij,ij->", away, away))
-    if not total > 0.0:
+    if total < LEAST and (far := float(np.ptp(data, axis=0).max())) > 0.0:
+        raise InputError(
+            f"the samples differ by {far:.3g} at most, too little to be squared; rescale the data first"
+        )
+    if total == 0.0:
         return 1.0
     power = math.floor(math.log2(total / TOTAL) / 2.0)
     return 4.0 ** min(max(power, SMALLEST), LARGEST)

@@ -15,6 +15,7 @@ from certmix.problem.measurements import measurements
 
 # A feature with a larger share of the variance decides the clustering alone.
 NEARLY_ALL = 0.95
+LARGEST = 1e100  # of a value: squares beyond overflow
 
 
 class Samples:
@@ -189,9 +190,12 @@ class Samples:
             y[np.isnan(y)] = np.nan  # all alike, in their bits too
             if (empty := np.isnan(y).all(axis=1)).any():
                 raise InputError(f"{self.sample(int(empty.argmax()))} has no value at all; drop it first")
-        largest = float(np.nanmax(np.abs(y)))
-        if largest > 1e100:
-            raise InputError(f"the data hold a value of size {largest:.3g}; rescale them first")
+        if np.nanmax(np.abs(y)) > LARGEST:
+            i, j = np.argwhere(np.abs(y) > LARGEST)[0]
+            raise InputError(
+                f"{self.sample(i)}, {self.feature(j)}: the value is {y[i, j]:.3g}, beyond what can be squared; "
+                "rescale the data first"
+            )
 
 
 def _is_whole(value: Any) -> bool:

@@ -131,25 +131,27 @@ def constraints(result: Result) -> Markup | None:
         return None
     order = sorted(result.constraints, key=lambda c: (c.satisfied, c.tight is not True))
     shown = order[:MOST_CONSTRAINTS]
-    tight = sum(c.tight is True for c in order)
-    costs = any(c.cost is not None for c in order)
+    tight, broken = sum(c.tight is True for c in order), sum(not c.satisfied for c in order)
+    costs, sources = any(c.cost is not None for c in order), any(c.source for c in order)
     rows = [
         [
             own_words(c.text),
-            own_words(c.source),
+            *([own_words(c.source)] if sources else []),
             "yes"
             if c.satisfied
             else tag("strong", "no" if c.penalty is None else "broken", class_="badge bad"),
-            "" if c.tight is None else "tight" if c.tight else "slack",
-            own_words(c.room),
+            "" if c.tight is None or not c.satisfied else "tight" if c.tight else "slack",
+            own_words(c.room if c.satisfied else ""),
             *([_cost(result, c.cost)] if costs else []),
         ]
         for c in shown
     ]
-    words = f"{len(order)} side constraints, {tight} of them tight."
+    words = f"{len(order)} side constraint{'s' if len(order) > 1 else ''}, {tight} of them tight"
+    words += f", {broken} broken." if broken else "."
     if len(shown) < len(order):
         words += f" The first {len(shown)} are listed; result.json has all."
-    head = ["constraint", "from", "met", "", "how tight", *(["what it costs"] if costs else [])]
+    head = ["constraint", *(["from"] if sources else []), "met", "", "how tight"]
+    head += ["what it costs"] if costs else []
     explained = (
         "A limit is tight when it is reached; any other constraint when a sample that it speaks of would be elsewhere "
         "on its own, at the means and weights found."

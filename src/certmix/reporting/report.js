@@ -212,7 +212,7 @@
     });
   }
 
-  const find = document.getElementById("find"), count = document.getElementById("found");
+  const find = document.getElementById("find"), count = document.getElementById("matches");
   find.addEventListener("input", () => {
     const wanted = find.value.trim().toLowerCase();
     chosen = wanted ? order.filter((i) => s.name[i].toLowerCase().includes(wanted)) : [];

@@ -64,7 +64,7 @@ def clusters(shown: Shown) -> Markup:
             "div",
             tag("div", legend, class_="legend", role="group", aria_label="Components to show"),
             tag("label", "Find ", tag("input", type="search", id="find", placeholder="name of a sample")),
-            tag("span", "", id="found", role="status"),
+            tag("span", "", id="matches", role="status"),
             class_="controls",
         ),
         tag(

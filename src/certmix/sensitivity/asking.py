@@ -38,10 +38,6 @@ def asked(
     if isinstance(result, Problem):
         problem, result = result, solve(result, options=options, observers=observers)
     problem = _problem_of(result, problem)
-    if problem.masses is not None:
-        raise InputError(
-            "there are no margins and alternatives with missing values, or weights that are not whole numbers"
-        )
     if options.time_limit is not None:
         spent = time.perf_counter() - begin
         options = replace(options, time_limit=max(0.0, options.time_limit - spent))
