@@ -30,6 +30,7 @@ from certmix import (
 @parametrize_with_checks(
     [
         CertifiedKMeans(3, engine="hard-em", n_init=2),
+        CertifiedKMeans(2, engine="hard-em", n_init=1, missing="keep"),
         CertifiedKMeans(2, node_limit=1000),  # one check has samples without clusters: long to prove
     ]
 )
@@ -159,6 +160,61 @@ def test_starts_sizes_and_certificates_are_parameters(blobs, kind):
         kind(2, init=np.zeros((3, 2)), **given).fit(blobs)
     with pytest.raises(InputError, match="start violates a constraint"):
         kind(2, init=np.zeros(11, dtype=int), **given).fit(blobs)
+
+
+def test_values_that_are_missing(blobs):
+    """Distances and centres are over what is there, in a fit and of new samples; otherwise they are refused."""
+    gaps = blobs.copy()
+    gaps[2, 1] = gaps[8, 0] = np.nan
+    model = CertifiedKMeans(2, missing="keep").fit(gaps)
+    for k in (0, 1):
+        np.testing.assert_allclose(model.cluster_centers_[k], np.nanmean(gaps[model.labels_ == k], axis=0))
+    squares = np.nansum((gaps - model.cluster_centers_[model.labels_]) ** 2)
+    assert model.inertia_ == pytest.approx(squares)
+    assert model.inertia_lower_bound_ == pytest.approx(squares)
+    assert model.transform(gaps)[2, 0] == pytest.approx(abs(gaps[2, 0] - model.cluster_centers_[0, 0]))
+    np.testing.assert_array_equal(model.predict(gaps), model.labels_)
+    assert -model.score(gaps) == pytest.approx(squares)
+    with pytest.raises(ValueError, match="NaN"):
+        CertifiedKMeans(2).fit(gaps)
+    with pytest.raises(InputError, match="missing must be 'error' or 'keep'"):
+        CertifiedKMeans(2, missing="drop").fit(blobs)
+
+
+@pytest.mark.parametrize("kind", [CertifiedKMeans, CertifiedGaussianMixture])
+def test_weights_that_are_not_whole(blobs, kind):
+    """They scale what a sample costs: twice the weights is twice the objective, and sizes still count samples."""
+    given = {} if kind is CertifiedKMeans else {"variance": 1.0, "weights": "uniform"}
+    weight = np.random.default_rng(5).uniform(0.1, 3.0, len(blobs))
+    model = kind(2, min_size=5, **given).fit(blobs, sample_weight=weight)
+    z = model.labels_
+    assert np.bincount(z).min() >= 5
+    means = np.array([np.average(blobs[z == k], axis=0, weights=weight[z == k]) for k in (0, 1)])
+    np.testing.assert_allclose(model.result_.means, means)
+    squares = weight @ ((blobs - means[z]) ** 2).sum(axis=1)
+    found, double = (
+        model.inertia_ if kind is CertifiedKMeans else model.objective_
+        for model in (model, clone(model).fit(blobs, sample_weight=2 * weight))
+    )
+    assert found == pytest.approx(
+        squares if kind is CertifiedKMeans else squares / 2 + weight.sum() * np.log(2)
+    )
+    assert double == pytest.approx(2 * found)
+
+
+def test_names_reach_the_mixture_and_sizes_are_searched(blobs):
+    """A pipeline that keeps the index, and a search over smallest sizes, as for k-means."""
+    frame = pd.DataFrame(blobs, columns=["a", "b"], index=[f"s{i}" for i in range(11)])
+    model = CertifiedGaussianMixture(2, variance=0.2)
+    pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), model)
+    pipeline.fit(frame, certifiedgaussianmixture__constraints=[MustLink("s0", "s10", penalty=0.5)])
+    assert pipeline[-1].result_.names == tuple(frame.index)
+    with pytest.raises(InputError, match=r"set_output\(transform=.pandas.\)"):
+        make_pipeline(StandardScaler(), model).fit(
+            frame, certifiedgaussianmixture__constraints=[MustLink("s0", "s10")]
+        )
+    search = GridSearchCV(clone(model), {"min_size": [1, 2], "n_components": [1, 2]}, cv=2).fit(blobs)
+    assert search.best_params_["n_components"] == 2
 
 
 def test_a_lost_index_is_explained(blobs):

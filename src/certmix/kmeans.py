@@ -69,7 +69,8 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
         Cluster of every sample, under all side constraints; -1 for noise.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
     inertia_ : float
-        Sum of squared distances of the samples to the centres of their clusters.
+        Sum of squared distances of the samples to the centres of their clusters, each times its weight, and the
+        penalties of links that are broken.
     inertia_lower_bound_ : float
         Proved: no clustering has a smaller inertia. Minus infinity when the engine proves nothing.
     gap_ : float

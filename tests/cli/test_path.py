@@ -61,6 +61,37 @@ def test_what_is_known_is_written_at_every_turn(
     assert json.loads((files / "found" / "path.json").read_text())["best"] == 2
 
 
+def test_k_means_from_one_cluster_on(certmix) -> None:
+    """Sums of squares that fall, each verified, and a certificate of all."""
+    found = certmix("path data.csv --columns a,b -k 1:3 --weights none --json --quiet").json
+    assert found["criterion"] == "sse"
+    squares = [row["sse"] for row in found["rows"]]
+    assert squares == sorted(squares, reverse=True)
+    assert [row["certificate"] for row in found["rows"]] == ["verified"] * 3
+    assert found["rows"][0]["explained"] == pytest.approx(0.0)
+
+
+def test_missing_values_and_weights(certmix, files: Path) -> None:
+    """The number is proved the best by what is there; by hand, for one component."""
+    (files / "gaps.csv").write_text("a,b\n0,0\n0.1,\n,0.2\n9,9\n9.1,\n,9.2\n")
+    found = certmix("path gaps.csv -k 1:3 --missing keep --variance 0.5 --json --quiet").json
+    assert found["best"] == 2
+    assert found["proved"]
+    a, b = np.array([0, 0.1, 9, 9.1]), np.array([0, 0.2, 9, 9.2])
+    squares = sum(((x - x.mean()) ** 2).sum() for x in (a, b))
+    icl = squares / 0.5 + 8 * np.log(2 * np.pi * 0.5) + 2 * np.log(6)
+    assert found["rows"][0]["icl"] == pytest.approx(icl)
+    (files / "weights.csv").write_text("a,w\n0,0.5\n0.1,1.5\n9,2.5\n9.1,1\n")
+    kmeans = certmix("path weights.csv -k 1:2 --weight-column w --weights none --json --quiet").json
+    assert kmeans["rows"][1]["explained"] == pytest.approx(1.0, abs=1e-3)
+    uniform = certmix(
+        "path weights.csv -k 1:2 --weight-column w --weights uniform --variance 1 --json --quiet"
+    ).json
+    for one, other in zip(kmeans["rows"], uniform["rows"], strict=True):
+        assert one["sse"] == pytest.approx(other["sse"])
+        assert one["explained"] == pytest.approx(other["explained"], abs=1e-12)
+
+
 def test_files_and_their_certificate(certmix, files: Path) -> None:
     """``--out`` has every number's files, the table, a picture and a certificate that ``verify`` confirms."""
     options = "data.csv --columns a,b --variance 0.1 --min-size 2"

@@ -60,13 +60,22 @@ def icl(problem: Problem) -> Affine:
         raise InputError(
             "k-means has no ICL: the sum of squares is no likelihood; give a variance and weights"
         )
-    n, d = problem.n_samples, problem.n_features
-    penalty = n_parameters(problem) * math.log(n)
-    gaussian = n * d * math.log(2.0 * math.pi)
-    determinant, error = _log_determinant(problem)
+    counts = _counts(problem)
+    n = float(counts.max())
+    penalty = n_parameters(problem) * math.log(problem.n_samples)
+    gaussian = float(counts.sum()) * math.log(2.0 * math.pi)
+    determinant, error = _log_determinant(problem, counts / n)
     total = math.fsum((gaussian, penalty, n * determinant))
-    slack = SLACK * (gaussian + penalty + abs(n * determinant)) + n * error
+    rounding = SLACK if problem.masses is None else SLACK * problem.n_samples  # masses are added up
+    slack = rounding * (gaussian + abs(penalty) + abs(n * determinant)) + n * error
     return Affine(2.0, total - slack, total + slack)
+
+
+def _counts(problem: Problem) -> np.ndarray:
+    """How often every feature counts: once for each sample, or as often as its values do."""
+    if problem.masses is None:
+        return np.full(problem.n_features, float(problem.n_samples))
+    return np.broadcast_to(problem.masses.of.sum(axis=0), problem.n_features)
 
 
 def n_parameters(problem: Problem) -> int:
@@ -85,8 +94,10 @@ def sum_of_squares(problem: Problem) -> Affine | None:
     if not covariance.shared or covariance.unknown:
         return None
     factor = 2.0 * unit(problem)
-    constant = factor * (problem.n_samples * math.log(weights[0]))  # with weights "none" there is none
-    slack = SLACK * abs(constant)
+    masses = problem.masses
+    each = problem.n_samples if masses is None or masses.weight is None else float(masses.weight.sum())
+    constant = factor * (each * math.log(weights[0]))  # with weights "none" there is none
+    slack = SLACK * (problem.n_samples if masses is not None else 1) * abs(constant)
     return Affine(factor, constant - slack, constant + slack)
 
 
@@ -99,18 +110,22 @@ def unit(problem: Problem) -> float:
 
 def total_squares(problem: Problem) -> float:
     """The sum of squares around one mean, in the same units."""
-    deviations = problem.data - problem.data.mean(axis=0)
-    return float(np.einsum("ij,ij->", problem.covariance.times(0, deviations), deviations)) * unit(problem)
+    samples, mass = problem.samples.filled, 1.0 if problem.masses is None else problem.masses.of
+    count = np.maximum(np.broadcast_to(mass, samples.shape).sum(axis=0), np.finfo(float).tiny)
+    deviations = samples - (mass * samples).sum(axis=0) / count
+    return float(np.einsum("ij,ij->", problem.covariance.times(0, deviations), mass * deviations)) * unit(
+        problem
+    )
 
 
-def _log_determinant(problem: Problem) -> tuple[float, float]:
-    """``log det Sigma`` where the objective leaves it out, and how far that may be off."""
+def _log_determinant(problem: Problem, share: np.ndarray) -> tuple[float, float]:
+    """``log det Sigma`` where the objective leaves it out, every feature by its share, and how far that may be off."""
     covariance = problem.covariance
     if not covariance.shared or np.any(covariance.half_log_det) or covariance.unknown:
         return 0.0, 0.0
     precision = covariance.precision
     if covariance.diagonal:
-        logs = np.log(precision.entries[0])
+        logs = share * np.log(precision.entries[0])
         return -float(logs.sum()), SLACK * len(logs) * float(np.abs(logs).sum())
     # In units in which the diagonal is about one (powers of two: exactly), matrices are far from singular. LU with
     # pivoting factors one that is off by a few d units of its norm (Higham, Accuracy and Stability, chapter 9).

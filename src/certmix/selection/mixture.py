@@ -21,10 +21,11 @@ NOTHING = 1e-12  # less of a component than this has no mean
 def bic(problem: Problem, labels: np.ndarray, time_limit: float) -> float | None:
     """Minus twice the log-likelihood that EM finds from a clustering, plus ``nu log n``.
 
-    None where it means little: with side constraints, priors or bounds; or where the variance goes to nothing.
+    None where it means little: with side constraints, priors, bounds, values that count other than once; or where the
+    variance goes to nothing.
     """
     p = problem
-    bounded = p.has_mean_box or p.has_weight_box or p.estimators
+    bounded = p.has_mean_box or p.has_weight_box or p.estimators or p.masses is not None
     if p.constraints or p.prior.on_means or p.prior.on_weights or bounded or not p.covariance.shared:
         return None
     n = p.n_samples

@@ -80,11 +80,6 @@ def problems(make: Maker, counts: Sequence[int]) -> list[Problem]:
             raise InputError(
                 "numbers of components are not compared with noise; give one number, to certmix.solve"
             )
-        if isinstance(found[-1], Problem) and found[-1].masses is not None:
-            raise InputError(
-                "numbers of components are not compared with missing values or weights that are not whole numbers; "
-                "give one number, to certmix.solve"
-            )
         if not isinstance(found[-1], Problem) or found[-1].n_components != count:
             raise InputError(
                 f"the function does not make a Problem with {_counted(count)} when it is called with {count}"
@@ -94,8 +89,8 @@ def problems(make: Maker, counts: Sequence[int]) -> list[Problem]:
 
 
 def _refuse_unlike(found: Iterable[Problem]) -> None:
-    first, *others = found
-    if not np.all([np.array_equal(first.data, other.data) for other in others]):
+    *others, first = found  # not the one with one component, of which weights say nothing
+    if not np.all([np.array_equal(first.data, other.data, equal_nan=True) for other in others]):
         raise InputError("the problems are not about the same samples, so that they cannot be compared")
     stated = state(first)
     for other in others:

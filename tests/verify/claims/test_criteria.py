@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +18,8 @@ from certmix.io.certificates import Certificate
 from certmix.problem import GaussianPrior, Problem
 from certmix.selection.criterion import n_parameters
 from certmix.verify.check import Verdict, check
-from certmix.verify.claims.criteria import parameters, penalty, unlike
+from certmix.verify.claims.criteria import parameters, penalties, penalty, unlike
+from certmix.verify.evidence import Rejected
 from certmix.verify.statement import read
 
 RNG = np.random.default_rng(0)
@@ -133,6 +135,23 @@ def test_components_that_differ_are_of_no_kind() -> None:
     ):
         assert unlike(first, state(Problem(DATA, 3, **{"variance": 1.0, **options})))
     assert not unlike(first, state(Problem(DATA, 3, variance=1.0)))
+
+
+def test_one_component_has_weights_of_any_kind() -> None:
+    """It is compared with k-means and with uniform weights, but these are not compared with each other."""
+
+    def stated(k: int, **options: Any) -> Any:
+        return json.loads(json.dumps(state(Problem(DATA, k, **options))))
+
+    one, two, three = (stated(k, weights="none") for k in (1, 2, 3))
+    variance = float(1.0 / np.ravel(one["precision"])[0])
+    uniform = [stated(k, weights="uniform", variance=variance) for k in (1, 2, 3)]
+    assert len(penalties([one, two, three], [1, 2, 3])) == 3
+    assert len(penalties([one, *uniform[1:]], [1, 2, 3])) == 3
+    for mixed in ([one, two, uniform[2]], [uniform[0], uniform[1], three]):
+        with pytest.raises(Rejected, match="fixed_weights"):
+            penalties(mixed, [1, 2, 3])
+    assert unlike(one, stated(2, variance=variance)) == ["fixed_weights"]
 
 
 def test_what_was_verified_is_not_checked_again(parts: list[Certificate]) -> None:

@@ -57,6 +57,9 @@ def _once(rows: Any) -> Any:
 def unlike(first: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """The entries in which two statements differ by more than their number of components."""
     a, b = kind(first), kind(other)
+    pair = a["fixed_weights"], b["fixed_weights"]
+    if 1 in (first["n_components"], other["n_components"]) and pair in (("equal", "none"), ("none", "equal")):
+        b["fixed_weights"] = pair[0]  # of one component that is the same
     return sorted(name for name in {*a, *b} if name not in a or name not in b or a[name] != b[name])
 
 
@@ -66,8 +69,8 @@ def penalties(entries: Sequence[Mapping[str, Any]], components: Any) -> list[tup
     if components != counts or counts != sorted(set(counts)):
         raise Rejected(f"it compares {components!r} components, but holds the problems with {counts!r}")
     for entry, count in zip(entries, counts, strict=True):
-        for name in unlike(entries[0], entry):
-            raise Rejected(f"with {count} components it is another problem than with {counts[0]}: in {name}")
+        for name in unlike(entries[-1], entry):  # the last: with one component weights say nothing
+            raise Rejected(f"with {count} components it is another problem than with {counts[-1]}: in {name}")
     return [penalty(read(entry)) for entry in entries]
 
 
