@@ -151,7 +151,7 @@ class Options:
     start: Annotated[
         Any,
         Option(
-            "Clustering to start from: assignments.csv of an earlier run, or samples and labels.",
+            "Clustering to start from: assignments.csv of an earlier run, its folder, or samples and labels.",
             more="Also n labels, or a Result whose samples are matched by name.",
             metavar="FILE",
             kind=Path,

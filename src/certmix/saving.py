@@ -190,7 +190,9 @@ def _in_directory(path: Path) -> Path:
                 return path / name
     except OSError as error:  # a name that is too long, say
         raise InputError(f"{str(path)!r:.200} cannot be read: {error.strerror or error}") from None
-    raise InputError(f"{path} is a directory without a {RESULT}")
+    several = sorted(p.parent.name for p in path.glob(f"*/{RESULT}"))
+    hint = f"; there is one in each of {', '.join(several[:8])}" if several else ""
+    raise InputError(f"{path} is a directory without a {RESULT}{hint}")
 
 
 def _certificate(source: Path, labels: np.ndarray | None) -> Certificate | None:

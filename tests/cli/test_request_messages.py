@@ -64,6 +64,21 @@ def test_values_beyond_arithmetic_are_named(refused, tmp_path):
     assert "differ by 4e-300 at most" in refused("kmeans f.csv -k 2")
 
 
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ('n,a\nx,"1,200"\ny,"5,000"\n', "take the comma between thousands out"),
+        ("n;a\nx;0,5\ny;5,25\n", "is it a decimal comma? add --decimal ,"),
+        ("a|b\n1|2\n3|4\n", "are the cells separated by '|'? add --sep '|'"),
+        ("a b\n1 2\n3 4\n", "are the cells separated by space? add --sep space"),
+    ],
+)
+def test_how_numbers_may_be_written(refused, tmp_path, text, hint):
+    """What looks like numbers that are written otherwise is said, with what to do."""
+    (tmp_path / "e.csv").write_text(text)
+    assert hint in refused("solve e.csv -k 2")
+
+
 @pytest.mark.parametrize("command", ["report none", "verify none d.csv"])
 def test_a_folder_that_is_not_there(refused, command):
     """It is not called damaged."""

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from plotted_results import HOSTILE, margins_document, solved
 
+import certmix
 from certmix import plotting
 from certmix.errors import InputError
 
@@ -110,3 +111,18 @@ def test_names_are_shown_letter_by_letter(names):
     figure.canvas.draw()
     shown = [text.get_text() for axes in figure.axes for text in axes.get_yticklabels()]
     assert names[0].replace("$", r"\$") in shown
+
+
+def test_a_saved_comparison_is_drawn_like_the_one_at_hand(tmp_path):
+    """From path.json or its folder; anything else is refused in words."""
+    found = certmix.path(np.array([0.0, 0.1, 0.2, 5.0, 5.1, 5.3]), (1, 2, 3), variance=0.1)
+    (tmp_path / "path.json").write_text(json.dumps(found.to_dict()))
+    axes = [plotting.plot_path(source) for source in (found, tmp_path, str(tmp_path / "path.json"))]
+    assert axes[0].get_title() == "K = 2: proved the best"
+    drawn = [[line.get_xydata().tolist() for line in one.lines] for one in axes]
+    assert drawn[0] == drawn[1] == drawn[2]
+    (tmp_path / "path.json").write_text("{}")
+    with pytest.raises(InputError, match="damaged, or no comparison"):
+        plotting.plot_path(tmp_path)
+    with pytest.raises(InputError, match="cannot be read"):
+        plotting.plot_path(tmp_path / "nothing")

@@ -91,7 +91,9 @@ def make(
     if problem.covariance.unknown and not infeasible:
         return chained(problem, result, record or (), inside)
     if problem.squares and not infeasible and _targets(result)[0] <= 0.0:
-        return _accepted(problem, result, Draft())  # what it cannot be less than
+        return _checked(
+            Draft().certificate(problem, result, 0.0), problem, 0.0, math.inf
+        )  # no sum of squares is less
     if isinstance(record, Sequence) and not infeasible:
         return added(problem, result, record)
     matrices = (problem.covariance.precision, problem.prior.precision)

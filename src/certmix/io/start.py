@@ -16,6 +16,7 @@ from certmix.errors import InputError
 from certmix.problem import Problem
 from certmix.problem.samples import Samples
 
+ASSIGNMENTS = "assignments.csv"  # of a folder that a run has written
 SAMPLE = ("sample", "name", "id")
 COMPONENT = ("component", "label", "cluster")
 _MOST_NAMED = 3
@@ -24,6 +25,7 @@ _MOST_NAMED = 3
 def read_start(path: str | Path, problem: Problem) -> np.ndarray:
     """The labels that a file gives to the samples of a problem; what does not fit is an :class:`InputError`."""
     path = Path(path)
+    path = path / ASSIGNMENTS if path.is_dir() else path
     lines, rows = _rows(path)
     header = [cell.strip().lower() for cell in rows[0]]
     sample = next((header.index(name) for name in SAMPLE if name in header), None)

@@ -198,7 +198,7 @@ def _default_columns(
             f"left out, not numeric: {', '.join(map(repr, text[:8]))}{', …' if len(text) > 8 else ''}"
         )
     if not chosen:
-        suspect = next((name for name in text if numbers[name].bad), None)
+        suspect = next((name for name in (*text, *grid.header) if numbers[name].bad), None)
         hint = _turn_hint(grid, numbers)
         if suspect is not None:
             hint = hint or number_hint(grid[suspect][numbers[suspect].bad[0]], grid.decimal)

@@ -14,6 +14,7 @@ from certmix.io.files import Source
 
 SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " ", "\\t": "\t"}
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
+_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?\s*")
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+(e[+-]?\d+)?\s*", re.IGNORECASE)
 
 
@@ -89,12 +90,14 @@ def number_hint(cell: Any, decimal: str) -> str:
     """What may be meant by a cell that is not a number, where that is plain."""
     if not isinstance(cell, str):
         return ""
+    if decimal == "." and _THOUSANDS.fullmatch(cell):
+        return "; take the comma between thousands out, or, if it is a decimal comma, add --decimal ,"
     if decimal == "." and _DECIMAL_COMMA.fullmatch(cell):
         return "; is it a decimal comma? add --decimal ,"
     if decimal == "," and is_number(cell):
         return "; it has a decimal point, and --decimal , was given"
     if len(cell) < 10000:
-        for sign, word in ((";", "';'"), ("\t", "tab")):
+        for sign, word in ((";", "';'"), ("\t", "tab"), ("|", "'|'"), (" ", "space")):
             parts = cell.split(sign)
             if len(parts) > 1 and all(is_number(p) or _DECIMAL_COMMA.fullmatch(p) for p in parts):
                 return f"; are the cells separated by {word}? add --sep {word}"
