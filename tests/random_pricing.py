@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,14 +29,20 @@ class Pricing:
     a: float
     b: float
     partner: np.ndarray
+    given_mass: np.ndarray | None = None
+
+    @property
+    def mass(self) -> np.ndarray:
+        """(N, 1) or (N, d): how much every coordinate counts, by default as often as there are samples."""
+        return self.weight[:, None] if self.given_mass is None else self.given_mass
 
     def value(self, members: np.ndarray) -> float:
         """The reduced cost by its definition: the best mean in the box, coordinate by coordinate."""
-        w, x = self.weight[members], self.points[members]
-        full = w.sum() + self.gamma
-        best = (w @ x + self.gamma * self.prior_mean) / full
+        w, m, x = self.weight[members], self.mass[members], self.points[members]
+        full = m.sum(axis=0) + self.gamma
+        best = ((m * x).sum(axis=0) + self.gamma * self.prior_mean) / np.where(full > 0, full, 1.0)
         mean = np.clip(best, self.lo, self.hi)
-        quadratic = 0.5 * w @ ((x - mean) ** 2).sum(axis=1)
+        quadratic = 0.5 * (m * (x - mean) ** 2).sum()
         prior = 0.5 * self.gamma @ (mean - self.prior_mean) ** 2
         return float(quadratic + prior + self.cost[members].sum() + self.entropy[int(w.sum())])
 
@@ -60,26 +66,25 @@ class Pricing:
         for g in np.flatnonzero(self.partner >= 0):
             good &= ~(sets[:, g] & sets[:, self.partner[g]])
         sets, size = sets[good], size[good]
-        full = size[:, None] + self.gamma
-        mean = np.clip(
-            (sets * self.weight @ self.points + self.gamma * self.prior_mean) / full, self.lo, self.hi
-        )
+        full = sets @ self.mass + self.gamma
+        total = sets @ (self.mass * self.points) + self.gamma * self.prior_mean
+        mean = np.clip(total / np.where(full > 0, full, 1.0), self.lo, self.hi)
         value = sets @ self.cost + self.entropy[size.astype(int)]
         value += 0.5 * (mean - self.prior_mean) ** 2 @ self.gamma
-        away = ((self.points[None] - mean[:, None]) ** 2).sum(axis=2)
-        value += 0.5 * (sets * self.weight * away).sum(axis=1)
+        away = (self.mass * (self.points[None] - mean[:, None]) ** 2).sum(axis=2)
+        value += 0.5 * (sets * away).sum(axis=1)
         return float(value.min(initial=np.inf))
 
     def place(self) -> Place:
         """For the kernels."""
-        groups = (self.points, self.weight, self.weight[:, None], self.cost)
+        groups = (self.points, self.weight, self.mass, self.cost)
         numbers = (*groups, self.gamma, self.prior_mean, self.lo, self.hi)
         return Place(*numbers, self.entropy, self.concave, float(self.a), float(self.b))
 
     def price(
         self, threshold: float = np.inf, tolerance: float = 1e-9, nodes: int = 100_000, start: float = np.inf
     ) -> tuple[float, float, int, bool]:
-        cells = cells_of(self.points, self.weight, self.weight[:, None], self.status == 0, self.partner)
+        cells = cells_of(self.points, self.weight, self.mass, self.status == 0, self.partner)
         return self._price(cells, threshold, tolerance, nodes, start)
 
     def price_by_cells(
@@ -88,7 +93,7 @@ class Pricing:
         """The same over the cells of a kd-tree; knows nothing of partners."""
         free = self.status == 0
         return self._price(
-            build_tree(self.points[free], self.weight[free], self.weight[free, None]),
+            build_tree(self.points[free], self.weight[free], self.mass[free]),
             threshold,
             tolerance,
             nodes,
@@ -152,3 +157,13 @@ def random_pricing(rng: np.random.Generator, groups: int = 9) -> Pricing:
     return Pricing(
         points, weight, cost, gamma, prior_mean, low, high, entropy, concave, status, a, b, partner
     )
+
+
+def with_masses(problem: Pricing, rng: np.random.Generator) -> Pricing:
+    """The same with values that are missing, at zero, or weights of samples."""
+    shape = problem.points.shape if rng.random() < 0.7 else (len(problem.weight), 1)
+    mass = problem.weight[:, None] * 10.0 ** rng.uniform(-1, 1, size=shape)
+    mass *= rng.random(shape) < (rng.choice([0.5, 0.8]) if shape[1] > 1 else 1.0)
+    points = np.where(mass > 0, problem.points, 0.0)
+    low, high = np.minimum(problem.lo, 0.0), np.maximum(problem.hi, 0.0)  # the mean of nothing is there
+    return replace(problem, points=points, lo=low, hi=high, given_mass=mass)

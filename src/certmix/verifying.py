@@ -176,6 +176,7 @@ def _own(
     if type(count) is not int or not isinstance(names, list):
         raise _Unfit("its components cannot be read")
     arguments: dict[str, Any] = {"variance": 1.0, "allow_empty": stated.get("allow_empty") is True}
+    arguments["missing"] = "keep"
     if has_noise(stated):  # which may be empty always; of the others their sizes say whether they may
         count, names, arguments["noise"] = count - 1, names[:-1], 1.0
         sizes, n = stated.get("sizes"), stated.get("n_samples")

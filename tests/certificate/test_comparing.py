@@ -128,9 +128,8 @@ def test_every_part_is_compared(part: str) -> None:
 def test_parts_are_the_whole_statement() -> None:
     """No entry of the statement is left out but the shape of the data, which the data have."""
     entries = {entry for part in PARTS.values() for entry in part}
-    checked = statements.ENTRIES | {statements.UNKNOWN, statements.SOFT}
-    # What the checker does not know it refuses: no certificate has weights of samples.
-    assert entries | {"n_samples", "n_features"} == checked | {"sample_weight"}
+    checked = statements.ENTRIES | {statements.UNKNOWN, statements.SOFT, statements.WEIGHT}
+    assert entries | {"n_samples", "n_features"} == checked
     assert set(RULES) <= entries
     own = state(Problem(Y, 2, variance=1.0))
     assert different(own, own) == []
@@ -138,8 +137,8 @@ def test_parts_are_the_whole_statement() -> None:
     assert different(state(Problem(Y, 2, variance="unknown")), own) == ["covariance"]
 
 
-def test_certificates_say_nothing_about_weights_and_missing_values() -> None:
-    """A statement with weights of samples is refused, whoever wrote it; so are data with gaps."""
+def test_weights_and_gaps_that_were_not_there_are_noticed() -> None:
+    """A statement with weights of samples is another one: its clustering has another value; so have gaps."""
     certificate = certified(Problem(Y, 2, weights="uniform", variance=1.0))
     weights = np.full(len(Y), 0.5)
     changed = {**certificate.document["statement"], "sample_weight": weights.tolist()}
@@ -153,7 +152,22 @@ def test_certificates_say_nothing_about_weights_and_missing_values() -> None:
     gaps = np.where(np.arange(len(Y))[:, None] == 1, np.nan, Y)
     digests = {**certificate.document["digests"], "data": statements.data_digest(gaps)}
     forged = Certificate({**certificate.document, "digests": digests}, certificate.arrays)
-    assert "missing" in check(forged.document, forged.arrays, gaps).sentence
+    assert "the clustering has objective" in check(forged.document, forged.arrays, gaps).sentence
+
+
+def test_weights_of_samples_are_compared() -> None:
+    """Whoever has other weights, or none, has another problem."""
+    weights = np.linspace(0.5, 1.2, len(Y))
+    problem = Problem(Y, 2, weights="uniform", variance=1.0, sample_weight=weights)
+    certificate = certified(problem)
+    assert certmix.verify(certificate, problem).verified
+    assert (
+        "weights of samples"
+        in certmix.verify(certificate, problem.replace(sample_weight=2.0 * weights)).sentence
+    )
+    found = certmix.verify(certificate, Y)
+    assert found.verified
+    assert "weights of samples" in found.taken
 
 
 def test_built_in_sets_are_compared_as_a_whole() -> None:

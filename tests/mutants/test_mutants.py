@@ -5,14 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from checker_mutants import CHECKER
+from checker_mutants import CHECKER as COUNTED
 from kernel_mutants import KERNEL
+from masses_mutants import CHECKED_MASSES
 from mutant import Mutant
 from planting import PACKAGE, trial
 from problem_mutants import PROBLEM
 from run_mutants import RUN
 from search_mutants import SEARCH
 
+CHECKER = (*COUNTED, *CHECKED_MASSES)
 MUTANTS = (*KERNEL, *SEARCH, *PROBLEM, *RUN, *CHECKER)
 FAST = [m for m in MUTANTS if m.fast]
 SLOW = [m for m in MUTANTS if not m.fast]

@@ -77,14 +77,18 @@ def quadratic_cost(problem: Problem, k: int, members: np.ndarray) -> Decimal:
     d = problem.n_features
     precision = _matrix(problem.covariance.of(k))
     prior, centre = _matrix(problem.prior.precision[k]), _vector(problem.prior.mean[k])
-    samples = [_vector(y) for y in problem.data[members]]
-    total = [sum((y[j] for y in samples), Fraction(0)) for j in range(d)]
-    left = [[len(samples) * precision[i][j] + prior[i][j] for j in range(d)] for i in range(d)]
+    samples = [_vector(y) for y in problem.samples.filled[members]]
+    each = [_vector(m) for m in masses(problem)[members]]
+    mass = [sum((m[j] for m in each), Fraction(0)) for j in range(d)]
+    total = [sum((m[j] * y[j] for m, y in zip(each, samples, strict=True)), Fraction(0)) for j in range(d)]
+    left = [[mass[i] * precision[i][j] + prior[i][j] for j in range(d)] for i in range(d)]
     right = [a + b for a, b in zip(_times(precision, total), _times(prior, centre), strict=True)]
 
     def cost(mean: Vector) -> Fraction:
         found = _form(prior, _minus(mean, centre))
-        return (found + sum((_form(precision, _minus(y, mean)) for y in samples), Fraction(0))) / 2
+        for m, y in zip(each, samples, strict=True):
+            found += _form(precision, _minus(y, mean), m)
+        return found / 2
 
     low, high = problem.mean_lower[k], problem.mean_upper[k]
     if "means" in problem.estimators and samples:
@@ -92,12 +96,38 @@ def quadratic_cost(problem: Problem, k: int, members: np.ndarray) -> Decimal:
         inside = all(_clip(x, low[j], high[j]) == x for j, x in enumerate(mean))
         return _decimal(cost(mean)) if inside else Decimal("Infinity")
     if all(x == 0 for row in left for x in row):  # nothing pulls at the mean
-        return Decimal(0)
+        return _beside(problem, k, members)
     if all(map(_is_diagonal, _matrices(problem))):
-        means = [[_clip(right[j] / left[j][j], low[j], high[j]) for j in range(d)]]
+        means = [[_clip(right[j] / (left[j][j] or 1), low[j], high[j]) for j in range(d)]]
     else:
         means = list(_stationary(left, right, low, high))
-    return _decimal(min(map(cost, means)))
+    return _decimal(min(map(cost, means))) + _beside(problem, k, members)
+
+
+def masses(problem: Problem) -> np.ndarray:
+    """(n, d): how much every value counts."""
+    of = np.ones((1, 1)) if problem.masses is None else problem.masses.of
+    return np.broadcast_to(of, problem.data.shape)
+
+
+def _beside(problem: Problem, k: int, members: np.ndarray) -> Decimal:
+    """Where values do not count once: determinants and the weight in the mixture, as often as the samples count."""
+    given, total = problem.masses, Decimal(0)
+    if given is None:
+        return total
+    half = np.broadcast_to(problem.covariance.half_log_det[k], 1)
+    counts = np.ones((problem.n_samples, 1)) if given.weight is None else given.weight[:, None]
+    if given.missing and not problem.covariance.shared and not problem.squares:
+        half, counts = -0.5 * np.log(problem.covariance.precision.entries[k]), masses(problem)
+    for row in counts[members]:
+        total += sum(
+            (Decimal(float(m)) * Decimal(float(h)) for m, h in zip(row, half, strict=True)), Decimal(0)
+        )
+    if given.weight is not None:
+        assert problem.fixed_weights is not None
+        pi = Decimal(float(problem.fixed_weights[k])).ln()
+        total -= sum((Decimal(float(w)) * pi for w in given.weight[members]), Decimal(0))
+    return total
 
 
 def _stationary(left: Matrix, right: Vector, low: np.ndarray, high: np.ndarray) -> Iterator[Vector]:
@@ -121,11 +151,14 @@ def _stationary(left: Matrix, right: Vector, low: np.ndarray, high: np.ndarray) 
 def weight_cost(problem: Problem, sizes: tuple[int, ...]) -> Decimal:
     """What the weights add to the objective, at their best, with the log-determinants of the covariances."""
     K, n = problem.n_components, problem.n_samples
+    if problem.masses is not None and problem.masses.weight is not None:
+        sizes = (0,) * K
     powers = [m + Decimal(float(a)) - 1 for m, a in zip(sizes, problem.prior.alpha, strict=True)]
     known = sum(
         (m * Decimal(float(h)) for m, h in zip(sizes, problem.covariance.half_log_det, strict=True)),
         Decimal(0),
     )
+    known = known if problem.masses is None else Decimal(0)  # it is beside
     if "weights" in problem.estimators and not _shares_fit(problem, sizes):
         return Decimal("Infinity")
     if problem.fixed_weights is not None:
@@ -195,8 +228,9 @@ def _minus(x: Vector, y: Vector) -> Vector:
     return [a - b for a, b in zip(x, y, strict=True)]
 
 
-def _form(a: Matrix, x: Vector) -> Fraction:
-    return sum((v * w for v, w in zip(x, _times(a, x), strict=True)), Fraction(0))
+def _form(a: Matrix, x: Vector, mass: Vector | None = None) -> Fraction:
+    each = mass or [Fraction(1)] * len(x)
+    return sum((m * v * w for m, v, w in zip(each, x, _times(a, x), strict=True)), Fraction(0))
 
 
 def _solve(a: Matrix, b: Vector) -> Vector:

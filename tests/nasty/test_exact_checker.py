@@ -45,7 +45,7 @@ def tight_multipliers(root: Root, domain: Domain) -> np.ndarray:
             mean = (w[inside] @ x[inside] + g * centre) / np.where(total > 0, total, 1.0)
             mean = np.clip(mean, root.mean_lower[k], root.mean_upper[k])
             cost = 0.5 * float((w[inside] @ (x[inside] - mean) ** 2).sum() + g @ (mean - centre) ** 2)
-            cost += root.scatter[root.system[k]][inside].sum() + root.entropy[k, m]
+            cost += root.scatter[k][inside].sum() + root.entropy[k, m]
             if math.isfinite(cost):
                 row = np.zeros(root.N + len(alike))
                 row[: root.N], row[root.N + c] = inside, 1.0

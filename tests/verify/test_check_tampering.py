@@ -67,6 +67,11 @@ def case(name: str) -> Case:
     elif name == "pairs":
         rules = [CannotLink(0, 1), CannotLink(2, 3), MustLink(4, 5), MinimumSize(4)]
         problem = Problem(clusters(24, 2, 2, 3), 2, variance=1.0, constraints=rules)
+    elif name == "masses":
+        data, weight = clusters(24, 2, 2, 3), np.linspace(0.3, 2.7, 24)
+        data[:12:5, 0], data[13::4, 1] = np.nan, np.nan
+        given = {"missing": "keep", "sample_weight": weight, "weights": "uniform"}
+        problem = Problem(data, 2, variance=1.0, constraints=[MustLink(4, 6), CannotLink(0, 1)], **given)
     elif name == "sdp":
         problem = Problem(clusters(14, 7, 2, 5, 2.0), 2, variance=1.0)
     else:
@@ -429,7 +434,7 @@ def _steps(rng: np.random.Generator, steps: list[dict[str, Any]], nodes: int) ->
     return steps
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, "masses"])
 @pytest.mark.parametrize("seed", range(25))
 def test_no_tampering_makes_a_false_bound_true(name: str, seed: int) -> None:
     """Evidence changed at random, and a worse clustering called optimal: never verified, never an error.

@@ -11,7 +11,7 @@ from claiming import rooted
 
 from certmix.certificate.recording import walk
 from certmix.problem import CannotLink, Problem
-from certmix.verify import boxes as module
+from certmix.verify import narrowing as module
 from certmix.verify.boxes import LEAF
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Evidence, Rejected

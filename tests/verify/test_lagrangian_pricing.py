@@ -16,7 +16,7 @@ from certmix.verify.boxes import LEAF
 from certmix.verify.evidence import Rejected
 from certmix.verify.lagrangian import Pricing, price
 from random_pricing import Pricing as Problem
-from random_pricing import random_pricing
+from random_pricing import random_pricing, with_masses
 
 
 def as_checked(problem: Problem) -> Pricing:
@@ -37,6 +37,8 @@ def as_checked(problem: Problem) -> Pricing:
         points=problem.points[groups][None],
         scatter=np.zeros((1, len(groups))),
         weight=problem.weight[groups].astype(np.int64),
+        mass=problem.mass[groups],
+        counted=problem.given_mass is None,
         conflicts=np.column_stack([first, partner[first]]),
         implications=np.zeros((0, 3), dtype=np.int64),
         counts=(),
@@ -101,6 +103,13 @@ def test_no_tree_proves_more_than_the_cheapest_set(block: int) -> None:
     for seed in range(60 * block, 60 * (block + 1)):
         rng = np.random.default_rng([seed, 3])
         assert_nothing_false(random_pricing(rng, groups=8), rng, seed)
+
+
+def test_no_tree_proves_more_where_values_do_not_count_once() -> None:
+    """Masses by coordinate, none among them, beside sizes that count samples."""
+    for seed in range(80):
+        rng = np.random.default_rng([seed, 4])
+        assert_nothing_false(with_masses(random_pricing(rng, groups=8), rng), rng, seed)
 
 
 @pytest.mark.slow

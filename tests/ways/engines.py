@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -103,7 +104,7 @@ def raced(draw: Draw) -> Claim:
         mock.patch.object(race, "ENTRY", work),
     ):
         if draw.chance(0.4):
-            return replace(_certified(draw, "race"), way="race")
+            return replace(certified(draw, "race"), way="race")
         options = draw.options(start=draw.start(), node_limit=draw.few_nodes(0.3))
 
         def run(problem: Problem, name: str, *, options: Options, verify: bool) -> Result:
@@ -115,7 +116,7 @@ def raced(draw: Draw) -> Claim:
 def certificate(draw: Draw) -> Claim:
     """A run whose certificate is replayed: what the checker says is the claim; and a forged one must not pass."""
     able = [n for n in ("interval", "dual", "sdp") if taken_by(n)(draw.problem, draw.truth)]
-    return _certified(draw, str(draw.rng.choice([*able, "auto"])))
+    return certified(draw, str(draw.rng.choice([*able, "auto"])))
 
 
 def counted(draw: Draw) -> Claim:
@@ -125,11 +126,12 @@ def counted(draw: Draw) -> Claim:
         mock.patch.object(engines, "PROBE_NODES", 1),
         mock.patch.object(lagrangian, "FEW_CLUSTERINGS", 1 if draw.chance(0.7) else 1 << 10),
     ):
-        return replace(_certified(draw, "dual"), way="counted")
+        return replace(certified(draw, "dual"), way="counted")
 
 
-def _certified(draw: Draw, name: str) -> Claim:
-    options = replace(draw.options(start=draw.start()), certificate=True)
+def certified(draw: Draw, name: str, **more: Any) -> Claim:
+    """A run by one engine, its certificate replayed, and a forged one that must not pass."""
+    options = replace(draw.options(start=draw.start()), certificate=True, **more)
     start = time.perf_counter()
     with mock.patch.object(prove, "MOST", 0 if draw.chance(0.8) else prove.MOST):  # seldom by enumeration
         result = solve(draw.problem, name, options=options)

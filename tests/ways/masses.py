@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,10 @@ from certmix.result import Result
 from certmix.search.bounds import pricer
 from certmix.solving import solve
 from certmix.status import Status, Termination
-from certmix.verify.check import check
 from claims import Claim, find_truth
 from masses import with_masses
 from ways.drawing import Draw, always, by_engine, taken_by
+from ways.engines import certified
 from ways.loops import dual_loop_way, interval_bound, loop_way
 
 ENGINES = ("interval", "dual", "parts", "hard-em", "enumerate")
@@ -44,21 +43,19 @@ def masses(draw: Draw) -> Claim:
     if draw.chance(0.5):
         return replace(loops[rng.integers(len(loops))].run(inside), about=(problem, truth))
     able = [name for name in ENGINES if taken_by(name)(problem, truth)]
-    name, options = str(rng.choice([*able, "auto"])), inside.options(node_limit=draw.few_nodes(0.2))
+    name = str(rng.choice([*able, "auto"]))
     more = {"part_size": int(rng.integers(1, 7))} if name == "parts" else {}
-    options = replace(options, target=None, certificate=True if draw.chance(0.5) else None, **more)
-    claim = by_engine(problem, name, options, partial(_checked, problem))
-    seen = replace(options, absolute_gap=problem.quantity.objective(options.absolute_gap))
+    if draw.chance(0.6) and name != "hard-em":
+        claim = certified(inside, name, **more)
+    else:
+        options = replace(inside.options(node_limit=draw.few_nodes(0.2)), target=None, **more)
+        claim = by_engine(problem, name, options, _finite)
+    seen = replace(claim.options, absolute_gap=problem.quantity.objective(claim.options.absolute_gap))
     return replace(claim, way="masses", options=seen, about=(problem, truth))
 
 
-def _checked(problem: Problem, *given: Any, **options: Any) -> Result:
-    """The result with the labels that the problem has, and the bound that the checker confirms where that is better."""
-    result = solve(problem, *given[1:], **options)
-    if result.certificate is not None:
-        verdict = check(result.certificate.document, result.certificate.arrays, problem.data)
-        assert verdict.verified, f"its own certificate is rejected: {verdict.sentence}"
-        if result.labels is not None:
-            result = replace(result, lower_bound=max(result.lower_bound, verdict.bound))
+def _finite(problem: Problem, *given: Any, **options: Any) -> Result:
+    """The result, which has all means, also those of features of which nothing is known in a cluster."""
+    result = solve(problem, *given, **options)
     assert result.means is None or np.isfinite(result.means[: problem.n_clusters]).all()
     return result

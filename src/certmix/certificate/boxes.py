@@ -10,9 +10,10 @@ import numpy as np
 from certmix.certificate.draft import Draft, Unproved
 from certmix.search.bounds.interval import IntervalBound
 from certmix.search.loop import Search
-from certmix.verify.boxes import GROUP, OUTER, Boxes, Nodes, follow, roots, split
+from certmix.verify.boxes import GROUP, OUTER, follow, roots, split
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Rejected
+from certmix.verify.narrowing import Boxes, Nodes
 from certmix.verify.root import Root
 
 SECONDS = 2.5e-7  # that the checker takes for an entry of the tree, a group, a component and a coordinate
@@ -63,7 +64,7 @@ def _decided(tree: Boxes, nodes: Nodes) -> tuple[np.ndarray, ...]:
     if not is_open.any(axis=1).all():
         raise Unproved("a clustering is not known to cost the bound, as the checker sees it")
     away = tree.x[None] - middle[:, :, None]
-    cost = np.where(nodes.allowed, 0.5 * tree.w * (away**2).sum(axis=3), math.inf)
+    cost = np.where(nodes.allowed, 0.5 * (tree.root.mass * away**2).sum(axis=3), math.inf)
     best, second = np.partition(cost, 1, axis=1)[:, :2].transpose(1, 0, 2)
     regret = np.where(is_open, second - best, -math.inf)
     tied = is_open & ~tree.single

@@ -305,7 +305,9 @@ class LagrangianProver:
         """Cost per sample of every group in every component of the incumbent."""
         out = np.empty((self.root.N, self.root.K))
         for k, members in enumerate(self.dual.partition):
-            x, w = self.root.points[self.root.system[k]], self.root.weight
-            mean = np.average(x[members], axis=0, weights=w[members]) if members.any() else x.mean(axis=0)
-            out[:, k] = 0.5 * ((x - mean) ** 2).sum(axis=1) - math.log(max(1, w[members].sum()) / self.root.n)
+            x, m, w = self.root.points[self.root.system[k]], self.root.mass, self.root.weight
+            total = m[members].sum(axis=0)
+            mean = (m * x)[members].sum(axis=0) / np.where(total > 0, total, 1.0)
+            share = max(1, w[members].sum()) / self.root.n
+            out[:, k] = 0.5 * (m / w[:, None] * (x - mean) ** 2).sum(axis=1) - math.log(share)
         return out

@@ -74,8 +74,6 @@ def make(
         With the reason why there is none.
     """
     infeasible = result.status is Status.INFEASIBLE
-    if problem.masses is not None:
-        raise Unproved("the checker does not know missing values, nor weights that are not whole numbers")
     if not infeasible and (result.labels is None or not math.isfinite(result.lower_bound)):
         raise Unproved("there is no clustering with a lower bound")
     if result.certificate_level.startswith("attested"):
@@ -235,7 +233,7 @@ def _anew(
 
     instance = reduce(problem)
     conflicting = len(root.conflicts) > 0 and not _settled_at_root(record.dual, result)
-    dense = root.N <= MOST_DENSE and instance.exact
+    dense = root.N <= MOST_DENSE and instance.exact and root.counted
 
     def by_multipliers(seconds: float) -> Made:
         late = _late(time.perf_counter() + seconds, should_stop)

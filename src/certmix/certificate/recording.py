@@ -29,13 +29,13 @@ class Walk:
 def walk(pricing: Pricing, threshold: float, most: int) -> Walk:
     """Price every set of a component, up to a threshold, in at most so many nodes."""
     root, boxes, free, node = pricing.root, pricing.boxes(), ~pricing.forced, pricing.node()
-    points, weight, constant = boxes.x[0], boxes.w, boxes.constant[0]
+    points, weight, constant = boxes.x[0], root.weight.astype(np.float64), boxes.constant[0]
     (lo, hi), sizes = boxes.box(), (float(node.a[0, 0]), float(node.b[0, 0]))
     if sizes[0] > sizes[1]:
         return Walk(np.array([LEAF], dtype=np.int8), np.zeros(0), pricing.one_sample(), 1, True)
     prior = np.array(root.prior_weight[0]), np.array(root.prior_mean[0])
     table = np.array(root.entropy[0]), bool(boxes.straight[0])
-    mass = np.array(weight, dtype=np.float64)[:, None]
+    mass = np.ascontiguousarray(root.mass)
     place = Place(points, weight, mass, constant, *prior, lo[0], hi[0], *table, *sizes)
     goal, cheap = Goal(threshold, 0.0, most, math.inf, current().flag, True), room_for(1, root.d)
     partner = np.full(root.N, -1)

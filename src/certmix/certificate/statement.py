@@ -40,7 +40,7 @@ def state(problem: Problem, rules: Rules | None = None) -> dict[str, Any]:
         "n_features": d,
         "n_components": K,
         "precision": p.covariance.precision.entries.tolist(),
-        "half_log_det": (p.covariance.half_log_det + 0.0).tolist(),  # -0.0 would have another digest
+        "half_log_det": (_half_log_det(p) + 0.0).tolist(),  # -0.0 would have another digest
         "fixed_weights": None if p.fixed_weights is None else p.fixed_weights.tolist(),
         "weight_lower": p.weight_lower.tolist() if boxed else [0.0] * K,
         "weight_upper": p.weight_upper.tolist() if boxed else [1.0] * K,
@@ -61,6 +61,13 @@ def state(problem: Problem, rules: Rules | None = None) -> dict[str, Any]:
         "sizes": _sorted([*nonempty, *((r.component, r.low, r.high) for r in rules.sizes)]),
         "counts": sorted([r.component, r.low, r.high, sorted(map(int, r.samples))] for r in rules.counts),
     }
+
+
+def _half_log_det(p: Problem) -> np.ndarray:
+    """A number for every component; where values may be missing, one for every feature of it."""
+    if p.masses is None or not p.masses.missing or p.covariance.shared or p.squares:
+        return p.covariance.half_log_det
+    return np.asarray(-0.5 * np.log(p.covariance.precision.entries))
 
 
 def _together(rules: Rules, n: int) -> list[list[int]]:

@@ -207,6 +207,7 @@ def stated(request: Request) -> set[str]:
         "components": request.n_components is not None,
         "covariance": any(option is not None for option in covariance),
         "weights": request.weights is not None,
+        "weights of samples": request.weight_column is not None,
         "prior": bool(request.prior),
         "side constraints": any(rule is not None for rule in rules),
         "component names": any(rule is not None for rule in rules),

@@ -36,6 +36,7 @@ from certmix.problem.samples import Samples
 
 ESTIMATORS = ("weights", "means")
 MISSING = ("error", "keep")
+ELSEWHERE = "elsewhere"  # of a part: values are missing in others, and what is said of it is said as there
 FEW = 2.0**-50  # eight units in the last place, relatively
 FOUND = (
     "no covariance was given, so one variance for all features and components is found with the clustering; "
@@ -136,9 +137,9 @@ class Problem:
         noise: Any = None,
         missing: str = "error",
     ) -> None:
-        if missing not in MISSING:
+        if missing not in (*MISSING, ELSEWHERE):
             raise InputError(f"missing must be 'error' or 'keep', not {missing!r}")
-        self.samples = Samples(data, names, gaps=missing == "keep")
+        self.samples = Samples(data, names, gaps=missing != "error", elsewhere=missing == ELSEWHERE)
         rows = self.samples.n_samples
         self.sample_weight: np.ndarray | None = None
         with about("sample_weight"):
@@ -244,7 +245,8 @@ class Problem:
     @property
     def given_missing(self) -> str:
         """What to give as ``missing``."""
-        return "error" if self.samples.gaps is None else "keep"
+        gaps = self.samples.gaps
+        return "error" if gaps is None else "keep" if gaps.any() else ELSEWHERE
 
     @property
     def n_samples(self) -> int:

@@ -25,7 +25,7 @@ from certmix.problem.constraints import (
 )
 from certmix.problem.masses import RealWeights
 from certmix.problem.priors import Prior
-from certmix.problem.problem import Problem
+from certmix.problem.problem import ELSEWHERE, Problem
 from certmix.problem.rules import ALL
 from certmix.problem.symmetric_matrices import Matrices
 
@@ -104,7 +104,7 @@ class Restriction:
             constraints=[*self._links(samples), *self._sizes(len(samples)), *self._counts(samples)],
             allow_empty=True,
             sample_weight=given.part(samples) if isinstance(given, RealWeights) else None,
-            missing=p.given_missing,
+            missing="error" if p.given_missing == "error" else ELSEWHERE,
         )
 
     def _prior(self, m: int) -> Prior:

@@ -28,9 +28,21 @@ class Samples:
         Default: the index of a DataFrame (or Series), otherwise the positions ``0 .. n-1``.
     gaps : bool
         Whether values may be missing: they are not a number, and stay so.
+    elsewhere : bool
+        Whether values of other samples are missing, of which these are a part.
     """
 
-    def __init__(self, data: Any, names: Sequence[Any] | None = None, *, gaps: bool = False) -> None:
+    _elsewhere = False
+
+    def __init__(
+        self,
+        data: Any,
+        names: Sequence[Any] | None = None,
+        *,
+        gaps: bool = False,
+        elsewhere: bool = False,
+    ) -> None:
+        self._elsewhere = elsewhere
         columns = getattr(data, "columns", None)
         index = getattr(data, "index", None)
         if names is None and index is not None and not callable(index):
@@ -52,9 +64,9 @@ class Samples:
 
     @cached_property
     def gaps(self) -> np.ndarray | None:
-        """Which values are missing, (n, d); None where none is."""
+        """Which values are missing, (n, d); None where none is, here or elsewhere."""
         found = np.isnan(self.values)
-        return found if found.any() else None
+        return found if self._elsewhere or found.any() else None
 
     @cached_property
     def filled(self) -> np.ndarray:

@@ -6,8 +6,8 @@ To read it from top to bottom (docs/certificates.md is the format, docs/trust.md
 2. ``statement``, ``coordinates``, ``root``: the problem as it is written, and as the checker sees it, with its error
 3. ``incumbent``, ``domain``, ``tree``, ``proof``, ``check``: the clustering, a node, whether leaves cover the root,
    what a bound may rest on, the whole
-4. the kinds of steps, each on its own: ``enumeration`` with ``exact``, ``dynamic``, ``boxes`` with ``lagrangian``,
-   ``blocks`` with ``semidefinite``
+4. the kinds of steps, each on its own: ``enumeration`` with ``exact``, ``dynamic``, ``narrowing`` with ``boxes`` and
+   ``lagrangian``, ``blocks`` with ``semidefinite``
 5. ``claims``, which nobody needs to read who has a certificate of one bound
 
 The package can be called, since its name is also the name of what it does: ``certmix.verify(certificate, data)`` is

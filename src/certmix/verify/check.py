@@ -119,11 +119,7 @@ def _proof(document: Document, arrays: Arrays, data: np.ndarray, known: Known) -
     proof = Proof(entry, data, document, Evidence({}, arrays), Checking(known, COMPOSED))
     if digests.get("statement") != statement.digest(entry):
         raise Rejected("the statement is not the one that was certified (its digest differs)")
-    n, d = proof.stated.n, proof.stated.d
-    if data.ndim != 2 or data.shape != (n, d):
-        raise Rejected(f"the data have shape {data.shape}, the certificate is about {n} x {d}")
-    if not np.isfinite(data).all():
-        raise Rejected("the data have values that are missing or infinite")
+    statement.counted(proof.stated, data)
     if digests.get("data") != statement.data_digest(data):
         raise Rejected("the data are not those that were certified (their digest differs)")
     return proof

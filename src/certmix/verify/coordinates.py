@@ -26,7 +26,7 @@ class System:
     Attributes
     ----------
     points : (n, r)
-    offset : (n, d), the samples less the centre, features that vary
+    offset : (n, d), the samples less the centre, features that vary; zero where a value is missing
     columns : these features; features that do not vary have no coordinate where the means are free
     basis : A, (d, d), or its diagonal, (d,); None for points from inner products
     weight : (r,), gamma: the prior's precision is at least A' diag(gamma) A
@@ -56,13 +56,13 @@ class System:
         return np.asarray(gamma(2 * len(self.columns) + 6) * np.abs(away) @ np.abs(self.basis).T)
 
 
-def system(data: Array, centre: Array, precision: Array, prior: Array, free: bool, shared: bool) -> System:
+def system(offset: Array, precision: Array, prior: Array, free: bool, shared: bool) -> System:
     """The coordinates for one precision and one prior, each a matrix or the diagonal of one.
 
-    ``free``: no prior and no bounds on any mean; ``shared``: one precision for all components.
+    ``free``: no prior and no bounds on any mean; ``shared``: one precision for all components, and every value counts
+    once: else I - Z is no projection.
     """
-    offset = data - centre
-    columns = np.arange(len(centre))
+    columns = np.arange(offset.shape[1])
     # A mean is best at the average only if P is positive, also in features that do not vary.
     # (Where it is zero, for noise, every mean is as good.)
     positive = (precision > 0).all() if precision.ndim == 1 else proved_semidefinite(precision)

@@ -18,6 +18,8 @@ MOST_STATES = 1 << 16
 
 def refusal(root: Root, domain: Domain) -> str | None:
     """Why the argument or the computation does not apply; None when it does."""
+    if not root.counted:
+        return "values do not count once"
     if root.d != 1 or not (root.points == root.points[0]).all():
         return "it needs one dimension and one variance"
     if root.n > root.N or root.conflicts.size or root.implications.size or root.counts:

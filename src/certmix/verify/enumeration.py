@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from certmix.verify.boxes import Boxes
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.exact import Exact
+from certmix.verify.narrowing import Boxes
 from certmix.verify.root import Root
 from certmix.verify.rounding import Array
 from certmix.verify.statement import broken

@@ -21,7 +21,7 @@ class Exact:
     """Lower bounds on the exact objective of clusterings; what clusters and sizes cost is kept."""
 
     def __init__(self, root: Root) -> None:
-        self.root, self.statement, self.data = root, root.statement, root.data
+        self.root, self.statement, self.data, self.each = root, root.statement, root.data, root.each
         self.clusters: dict[tuple[int, bytes], float] = {}
         self.weights: dict[tuple[int, ...], float] = {}
         self.products: dict[int, tuple[Array, ...]] = {}
@@ -35,8 +35,11 @@ class Exact:
             plain = math.fsum(tables) - self.root.slip
             free = s.fixed_weights is None and "weights" not in s.estimators and math.isfinite(plain)
             self.weights[sizes] = max(plain, weights_cost(s, sizes)) if free else plain
-        parts = [self.weights[sizes], *self.quadratic(labels)]
-        return math.inf if math.inf in parts else below(math.fsum(parts), 4 * UNIT * sum(map(abs, parts)))
+        beside = self.root.beside[labels, np.arange(self.root.N)].tolist()
+        parts = [self.weights[sizes], *self.quadratic(labels), *beside]
+        if math.inf in parts:
+            return math.inf
+        return below(math.fsum(parts), self.root.beside_slip + 4 * UNIT * sum(map(abs, parts)))
 
     def quadratic(self, labels: Array) -> list[float]:
         """That of every component, without weights; an infinite one has no admissible mean."""
@@ -49,15 +52,16 @@ class Exact:
 
     def _cluster(self, k: int, members: Array) -> float:
         """The quadratic cost of a cluster at its best mean, rounded down; infinite when that is not admissible."""
-        s, rows = self.statement, self.data[members]
+        s, rows, each = self.statement, self.data[members], self.each[members] + np.zeros(self.statement.d)
         own, low, high = k if len(s.precision) > 1 else 0, s.mean_lower[k], s.mean_upper[k]
         self.work += (2 + (0 if own in self.products else s.n)) * s.d**2 + rows.size
         if self.work > MOST_WORK:
             return 0.0
         p, prior = (np.diag(m) if m.ndim == 1 else m for m in (s.precision_of(k), s.prior_precision[k]))
-        if own not in self.products:  # P, P y and y'P y of every sample
+        if own not in self.products:  # P, P y and y'P y of every sample, as often as its values count
             y, matrix = fractions(self.data), fractions(p)
-            self.products[own] = matrix, y @ matrix, ((y @ matrix) * y).sum(axis=1)
+            products = (y @ matrix) * fractions(self.each)
+            self.products[own] = matrix, products, (products * y).sum(axis=1)
         matrix, products, squares = self.products[own]
         tied = "means" in s.estimators and len(rows) > 0
         if tied:
@@ -65,9 +69,10 @@ class Exact:
             if any(x < a or x > b for x, a, b in zip(mean, low, high, strict=True)):
                 return math.inf
         else:
-            mean = _near_best(rows, p, prior, s.prior_mean[k], low, high)
+            mean = _near_best(rows, each, p, prior, s.prior_mean[k], low, high)
         gap, towards = mean - fractions(s.prior_mean[k]), products[members].sum(axis=0)
-        away, pull = len(rows) * (mean @ matrix), gap @ fractions(prior)
+        mass = fractions(self.each[members]).sum(axis=0)
+        away, pull = mass * (mean @ matrix), gap @ fractions(prior)
         value = squares[members].sum() + (mean * (away - 2 * towards)).sum() + (pull * gap).sum()
         found = below(float(value / 2), 0.0)
         rest = [
@@ -77,7 +82,10 @@ class Exact:
         ]
         if tied or not any(rest):
             return found
-        delta = _least_eigenvalue(len(rows) * p + prior, len(rows) * np.abs(p) + np.abs(prior))
+        total = mass.astype(np.float64)[:, None]  # where features count differently, P is diagonal
+        h, used = total * p + prior, np.diag(total * p + prior) > 0  # what has no mass costs nothing anywhere
+        size = total * np.abs(p) + np.abs(prior)
+        delta = _least_eigenvalue(h[used][:, used], size[used][:, used])
         lost = 0.51 * math.fsum(r * r for r in rest) / delta if delta > 0 else math.inf
         return max(0.0, below(found, lost))
 
@@ -97,17 +105,22 @@ def weights_cost(s: Statement, sizes: tuple[int, ...]) -> float:
     for t in (0.0, least, most):
         weight = np.clip(c / t, low, high) if t > 0 else high
         log = np.log(np.where(c > 0, weight, 1.0))
-        terms = [*(-c * log).tolist(), *(m * s.half_log_det).tolist(), t * exact_sum(weight, -1.0)]
+        known = m * s.half_log_det if s.half_log_det.ndim == 1 else np.zeros(s.K)
+        terms = [*(-c * log).tolist(), *known.tolist(), t * exact_sum(weight, -1.0)]
         size = (c + m + 1.0 + s.alpha) @ (1.0 + np.abs(log)) + math.fsum(map(abs, terms))
         best = max(best, below(math.fsum(terms), gamma(32) * float(size)))
     return best
 
 
-def _near_best(rows: Array, p: Array, prior: Array, towards: Array, low: Array, high: Array) -> Array:
+def _near_best(
+    rows: Array, each: Array, p: Array, prior: Array, towards: Array, low: Array, high: Array
+) -> Array:
     """About the best mean, in fractions, inside its box."""
-    shift = rows.mean(axis=0) if len(rows) else np.clip(towards, low, high)
+    mass = each.sum(axis=0)
+    average = (each * rows).sum(axis=0) / np.where(mass > 0, mass, 1.0)
+    shift = np.where(mass > 0, average, np.clip(towards, low, high))
     least, most = low - shift, high - shift
-    b, h = (towards - shift) @ prior + (rows - shift).sum(axis=0) @ p, len(rows) * p + prior
+    b, h = (towards - shift) @ prior + (each * (rows - shift)).sum(axis=0) @ p, mass[:, None] * p + prior
     x = np.zeros(len(b))
     for _ in range(SWEEPS):
         before = x.copy()

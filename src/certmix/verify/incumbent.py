@@ -8,7 +8,7 @@ import numpy as np
 
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.rounding import TINY, UNIT, Array, exact_sum, gamma
-from certmix.verify.statement import Statement, broken, penalty, times
+from certmix.verify.statement import Statement, broken, counted, penalty, times
 
 
 def value(s: Statement, data: Array, evidence: Evidence) -> tuple[float, float]:
@@ -25,15 +25,17 @@ def value(s: Statement, data: Array, evidence: Evidence) -> tuple[float, float]:
     for rule, is_broken in broken(s, labels[None]):
         if is_broken[0]:
             raise Rejected(f"the clustering violates {rule}")
-    power = np.array([math.fsum((m, a, -1.0)) for m, a in zip(sizes, s.alpha, strict=True)])
+    data, each = counted(s, data)
+    members = [labels == k for k in range(s.K)]
+    power = np.array([exact_sum(s.weight[own], a, -1.0) for own, a in zip(members, s.alpha, strict=True)])
     off = _off(s, data, labels, means)
     terms, error = [0.0, *penalty(s, labels)], _weights_off(s, sizes, power, weights)
     rounding = 0.5 * gamma(2 * s.d + 16)
-    for k in range(s.K):
-        p, prior = s.precision_of(k), np.abs(s.prior_precision[k])
-        away, gap = data[labels == k] - means[k], means[k] - s.prior_mean[k]
-        terms += (0.5 * (times(away, p) * away).sum(axis=1)).tolist()
-        error += rounding * float((times(np.abs(away), np.abs(p)) * np.abs(away)).sum())
+    for k, own in enumerate(members):
+        p, prior, mass = s.precision_of(k), np.abs(s.prior_precision[k]), each[own]
+        away, gap = data[own] - means[k], means[k] - s.prior_mean[k]
+        terms += (0.5 * (mass * times(away, p) * away).sum(axis=1)).tolist()
+        error += rounding * float((mass * times(np.abs(away), np.abs(p)) * np.abs(away)).sum())
         error += rounding * float(times(np.abs(gap), prior) @ np.abs(gap))
         # The average costs the samples the least; the prior may charge for the way there.
         error += 1.01 * float(times(off[k], prior) @ (np.abs(gap) + off[k]))
@@ -42,9 +44,16 @@ def value(s: Statement, data: Array, evidence: Evidence) -> tuple[float, float]:
         terms += [
             0.5 * float(times(gap, s.prior_precision[k]) @ gap),
             -power[k] * math.log(weights[k]) if power[k] != 0.0 else 0.0,
-            float(sizes[k] * s.half_log_det[k]),
         ]
-        error += 8 * UNIT * (abs(terms[-2]) + abs(terms[-1]) + abs(power[k]))
+        error += 8 * UNIT * (abs(terms[-1]) + abs(power[k]))
+        # The determinant counts as often as a sample; where one is given for every feature, as often as its values.
+        half = s.half_log_det[k]
+        counts = mass + np.zeros(s.d) if half.ndim else s.weight[own][:, None]
+        constants = [
+            exact_sum(column, 0.0) * h for column, h in zip(counts.T, np.atleast_1d(half), strict=True)
+        ]
+        terms += constants
+        error += 8 * UNIT * math.fsum(map(abs, constants))
     found = math.fsum(terms)
     error += 4 * UNIT * (abs(found) + math.fsum(map(abs, terms))) + TINY
     if not math.isfinite(found + error):

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from certmix.verify.boxes import GROUP, LEAF, MEAN, SIZE, Boxes, Nodes, follow
+from certmix.verify.boxes import GROUP, LEAF, MEAN, SIZE, follow
 from certmix.verify.domain import Domain, Side
 from certmix.verify.evidence import Evidence, Rejected, room
+from certmix.verify.narrowing import Boxes, Nodes
 from certmix.verify.root import Root
 from certmix.verify.rounding import UNIT, Array, below, gamma, least_quadratic, total_below
 
@@ -35,9 +36,9 @@ class Pricing:
         both = position[pairs].reshape(-1, 2)
         both = both[(both >= 0).all(axis=1)]
         own = copy.copy(root)
-        own.K, own.N, own.weight = 1, len(groups), root.weight[groups]
+        own.K, own.N, own.weight, own.mass = 1, len(groups), root.weight[groups], root.mass[groups]
         own.system = np.zeros(1, dtype=np.int64)
-        own.points, own.scatter = root.points[c][:, groups], root.scatter[c][:, groups]
+        own.points, own.scatter = root.points[c][:, groups], root.scatter[[k]][:, groups]
         for name in ("prior_weight", "prior_mean", "mean_lower", "mean_upper", "entropy"):
             setattr(own, name, getattr(root, name)[k : k + 1])
         own.conflicts = both[~forced[both].any(axis=1)]
@@ -64,11 +65,12 @@ class Pricing:
         c, one, h = self.root, self.root.weight == 1, float(self.root.entropy[0, 1])
         if c.size_lower[0] > 1 or self.forced.any():
             return math.inf
-        x, t, prior, m = c.points[0, one], self.multipliers[one], c.prior_weight[0], c.prior_mean[0]
-        square = 0.5 * (x * x + prior * m * m)
-        value, size = least_quadratic(1.0 + prior, x + prior * m, square, c.mean_lower[0], c.mean_upper[0])
-        lost = gamma(c.d + 40) * (size.sum(axis=1) + np.abs(t) + abs(h))
-        return float((value.sum(axis=1) - t + h - lost).min(initial=math.inf))
+        x, w, prior, m = c.points[0, one], c.mass[one], c.prior_weight[0], c.prior_mean[0]
+        square = 0.5 * (w * x * x + prior * m * m)
+        value, size = least_quadratic(w + prior, w * x + prior * m, square, c.mean_lower[0], c.mean_upper[0])
+        own, t = c.scatter[0, one], self.multipliers[one]
+        lost = gamma(c.d + 40) * (size.sum(axis=1) + np.abs(own) + np.abs(t) + abs(h))
+        return float((value.sum(axis=1) + own - t + h - lost).min(initial=math.inf))
 
 
 def price(pricing: Pricing, axis: Array, cut: Array, psi: float) -> float:

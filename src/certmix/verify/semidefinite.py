@@ -37,6 +37,8 @@ class _Read:
 
 def semidefinite(root: Root, domain: Domain, evidence: Evidence, target: float) -> float:
     """Check the multipliers of one step, exclude what they exclude, and return what they prove."""
+    if not root.counted:
+        raise Rejected("the semidefinite bound does not know missing values, nor weights of samples")
     step = _read(root, domain, _part(evidence))
     sizes = domain.possible_sizes(root)
     psi, magnitude = _costs(root, step, sizes)
@@ -132,7 +134,7 @@ def _pool(root: Root, components: Array, points: Array, point: Array, sure: Arra
     c, w = int(root.system[k]), root.weight.astype(np.float64)
     away = root.points[c] - root.prior_mean[k]
     linear, vector, size = np.zeros(M), np.zeros((M, root.d)), np.zeros((M, root.d))
-    np.add.at(linear, point, root.scatter[c] + 0.5 * w * (away**2).sum(axis=1))
+    np.add.at(linear, point, root.scatter[k] + 0.5 * w * (away**2).sum(axis=1))
     np.add.at(vector, point, w[:, None] * away)
     np.add.at(size, point, w[:, None] * np.abs(away))
     weight = np.bincount(point, weights=w, minlength=M)[points]

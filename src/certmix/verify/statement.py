@@ -24,6 +24,8 @@ UNKNOWN = "variance"  # the range of an unknown variance; not there when the cov
 EACH = "each feature"  # behind the range: every feature has a variance of its own
 MOST_EACH = 3  # features that may have: the vertices of more take long
 SOFT = "soft"  # links that may be broken; not there when there are none
+WEIGHT = "sample_weight"  # how much samples count; not there when each counts once
+LIGHTEST, HEAVIEST = 1e-9, 1e9  # samples, so that sums of their weights keep their digits
 MOST_FULL = 1000  # features of a full matrix: more would take hours to read, to add up and to prove positive
 FEW = 2.0**-50  # eight units in the last place, relatively
 
@@ -35,8 +37,8 @@ def digest(statement: Document) -> str:
 
 
 def data_digest(data: np.ndarray) -> str:
-    """SHA-256 of "n d " in ASCII and the samples row by row as little-endian doubles (-0.0 counts as 0.0)."""
-    values = np.ascontiguousarray(data, dtype="<f8") + 0.0
+    """SHA-256 of "n d " in ASCII and the samples row by row as little-endian doubles (-0.0 as 0.0, one NaN)."""
+    values = np.where(np.isnan(data), np.nan, np.ascontiguousarray(data, dtype="<f8") + 0.0)
     head = f"{values.shape[0]} {values.shape[1]} ".encode("ascii")
     return hashlib.sha256(head + values.astype("<f8").tobytes()).hexdigest()
 
@@ -45,13 +47,18 @@ class Statement:
     """The entries as arrays; a bound that is missing is infinite, ``counts`` are (component, low, high, samples).
 
     ``precision`` and ``prior_precision`` are matrices, or the diagonals of diagonal ones: one dimension less.
+    ``half_log_det`` is a number for every component, or one for each of its features.
     """
 
     def __init__(self, entry: Document) -> None:
         n, d, K = (whole(entry[name], 1) for name in ("n_samples", "n_features", "n_components"))
         self.n, self.d, self.K = n, d, K
         self.precision = _matrices(entry["precision"], len(entry["precision"]), d)
-        self.half_log_det = _floats(entry["half_log_det"], K)
+        half = entry["half_log_det"]
+        by_feature = isinstance(half, list) and half and isinstance(half[0], list)
+        self.half_log_det = _floats(half, K, d) if by_feature else _floats(half, K)
+        self.weighted = WEIGHT in entry
+        self.weight = _floats(entry[WEIGHT], n) if self.weighted else np.broadcast_to(1.0, n)
         low, high, *each = entry.get(UNKNOWN, (1.0, None))
         self.unknown, self.per_feature = UNKNOWN in entry, each == [EACH]
         if each and not self.per_feature:
@@ -149,6 +156,24 @@ def penalty(s: Statement, labels: np.ndarray) -> list[float]:
     return found
 
 
+def counted(s: Statement, data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The samples, zero where a value is missing, and how much every value counts: (n, d), or (n, 1) if none is."""
+    if data.shape != (s.n, s.d):
+        raise Rejected(f"the data have shape {data.shape}, the certificate is about {s.n} x {s.d}")
+    missing = np.isnan(data)
+    if np.isinf(data).any():
+        raise Rejected("the data have values that are infinite")
+    if not missing.any():
+        return data, s.weight[:, None]
+    diagonal = s.precision.ndim == s.prior_precision.ndim == 2
+    if not diagonal or s.unknown or s.estimators:
+        raise Rejected(
+            "the data have values that are missing: matrices must be diagonal then, variances known, and there are no "
+            "estimators"
+        )
+    return np.where(missing, 0.0, data), s.weight[:, None] * ~missing
+
+
 def times(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     """Rows times a matrix, or times the diagonal matrix of which that is the diagonal."""
     return np.asarray(rows * matrix if matrix.ndim == 1 else rows @ matrix)
@@ -156,7 +181,7 @@ def times(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 
 def read(entry: Any) -> Statement:
     """The statement, or :class:`Rejected` with what is wrong with it."""
-    if not isinstance(entry, Mapping) or set(entry) - {UNKNOWN, SOFT} != ENTRIES:
+    if not isinstance(entry, Mapping) or set(entry) - {UNKNOWN, SOFT, WEIGHT} != ENTRIES:
         raise Rejected("the statement does not have the entries that it must have")
     try:
         found = Statement(entry)
@@ -191,21 +216,31 @@ def _wrong(s: Statement) -> str | None:
         (fixed > 0).all() and (abs(fixed.sum() - 1) < 1e-9 or (fixed == 1.0).all())
     ):
         return "fixed weights are not positive, or neither add up to one nor are all one (k-means)"
+    if s.weighted:
+        if fixed is None or s.estimators or s.unknown:
+            return "samples have weights, but those of components are not fixed, or the variance is unknown"
+        if not ((s.weight >= LIGHTEST) & (s.weight <= HEAVIEST)).all():
+            return f"samples have weights outside {LIGHTEST:g} .. {HEAVIEST:g}"
     if not ((s.weight_lower >= 0) & (s.weight_lower <= s.weight_upper) & (s.weight_upper > 0)).all():
         return "bounds on the weights are impossible"
     if not (s.mean_lower <= s.mean_upper).all() or not (s.alpha > 0).all():
         return "bounds on the means or Dirichlet parameters are impossible"
     if fixed is None and ((s.alpha < 1) & (s.size_limits()[0] == 0)).any():
         return "objective has no minimum: a Dirichlet parameter is below one and components may be empty"
+    by_feature = s.half_log_det.ndim == 2
+    if by_feature and (s.precision.ndim == 3 or s.unknown):
+        return "half_log_det is one of features, but these are correlated or have unknown variances"
     # The logarithms of the determinants are part of the statement; they are looked at only for gross errors.
     if len(s.precision) > 1 or s.half_log_det.any():
         full = s.precision.ndim == 3
         with np.errstate(divide="ignore", invalid="ignore"):
-            own = np.linalg.slogdet(s.precision)[1] if full else np.log(s.precision).sum(axis=1)
+            own = np.linalg.slogdet(s.precision)[1] if full else np.log(s.precision)
+        own = own if full or by_feature else own.sum(axis=1)
         # Without a mean there is no determinant: what a sample costs there is for the statement to say.
         noise = s.without_mean
         free = noise if s.squares is None else np.full(len(noise), True)
-        if not (free | np.isclose(s.half_log_det, -0.5 * own, rtol=1e-6, atol=1e-6)).all():
+        alike = np.isclose(s.half_log_det, -0.5 * own, rtol=1e-6, atol=1e-6)
+        if not (free | (alike.all(axis=1) if by_feature else alike)).all():
             return "half_log_det is not that of its precision"
         if noise.any() and (noise.all() or s.unknown or s.prior_precision[noise].any()):
             return "component of precision zero has a prior, an unknown variance, or no other beside it"

@@ -95,14 +95,21 @@ def carried(losses: Sequence[float], bounds: Sequence[float]) -> list[float]:
 def loss(s: Statement, more: Statement) -> float:
     """With OPT and OPT' the optima of a problem and of that with one component more, ``OPT >= OPT' - loss``.
 
-    docs/choosing-k.md has the proofs. Infinite where nothing is proved: with priors on the weights, weights within
-    bounds or tied to the sizes; with a prior on means that are within bounds; with least sizes for every component;
-    and, unless components may be empty, with any side constraint or prior.
+    docs/choosing-k.md has the proofs. Infinite where nothing is proved: with weights of samples, priors on the weights,
+    weights within bounds or tied to the sizes; with a prior on means that are within bounds; with least sizes for every
+    component; and, unless components may be empty, with any side constraint or prior.
     """
     pulled = any(matrix.any() for matrix in s.prior_precision)
     boxed = bool(np.isfinite(s.mean_lower).any() or np.isfinite(s.mean_upper).any())
     bounded = bool((s.weight_lower > 0.0).any() or (s.weight_upper < 1.0).any())
-    if (s.alpha != 1.0).any() or bounded or s.estimators or (pulled and boxed) or len(s.precision) > 1:
+    if (
+        (s.alpha != 1.0).any()
+        or bounded
+        or s.estimators
+        or (pulled and boxed)
+        or len(s.precision) > 1
+        or s.weighted
+    ):
         return math.inf
     asked = s.together, s.apart, s.implications, s.labels, s.sizes, s.counts, s.soft
     if s.allow_empty:  # the new component is

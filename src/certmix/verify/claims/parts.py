@@ -14,7 +14,7 @@ import numpy as np
 from certmix.verify.evidence import Document, Rejected
 from certmix.verify.proof import Proof
 from certmix.verify.rounding import UNIT, Array
-from certmix.verify.statement import Statement
+from certmix.verify.statement import WEIGHT, Statement
 
 LESS = 8 * UNIT  # relatively, what is taken off a share of the prior: more than its roundings can add
 
@@ -81,9 +81,11 @@ class Partition:
         sizes += [[k, 0, high[k]] for k in range(s.K) if high[k] < m]
         alpha = np.maximum(1.0, (1.0 + (s.alpha - 1.0) * (m / s.n)) * (1.0 - LESS))
         free = {"weight_lower": [0.0] * s.K, "weight_upper": [1.0] * s.K} if "weights" in s.estimators else {}
+        own = {WEIGHT: s.weight[self.samples(t)].tolist()} if s.weighted else {}
         return {
             **self.whole,
             **free,
+            **own,
             "n_samples": m,
             "component_names": [str(k) for k in range(s.K)],
             "alpha": alpha.tolist(),
