@@ -22,9 +22,19 @@ ROTATION = ("tests/presolve/test_rotation.py",)
 QUANTITY = ("tests/problem/test_quantity.py",)
 SOFT = ("soft links",)
 SOFT_SMALL = ("tests/softlinks/test_run_small.py",)
+CRITERION = ("tests/selection/test_criterion.py",)
 NOISE = ("tests/problem/test_noise.py",)
 
 RUN = (
+    # -- numbers of components ---------------------------------------------------------------------------------
+    Mutant(
+        "masses: ICL of what is missing",
+        "Values that are missing have a density in the ICL, and weights of samples have none.",
+        "selection/criterion.py",
+        "    if problem.masses is None:\n        return np.full(",
+        "    if True:\n        return np.full(",
+        CRITERION,
+    ),
     # -- the loop, the ledger, the status ----------------------------------------------------------------------
     Mutant(
         "infeasible incumbent",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from certmix.problem import Problem
-from certmix.selection.criterion import Affine, icl, n_parameters, sum_of_squares
+from certmix.selection.criterion import Affine, icl, n_parameters, sum_of_squares, total_squares
 
 DATA = np.arange(12.0).reshape(6, 2)
 
@@ -36,6 +36,33 @@ def test_a_full_covariance_has_its_determinant() -> None:
     value = 12 * math.log(2 * math.pi) + 6 * exact + 2 * math.log(6)
     assert made.low <= value <= made.high
     assert made.high - made.low < 1e-9
+
+
+def test_values_that_are_there_are_counted() -> None:
+    """Missing ones have no density, weights multiply it: by hand, with a variance for every feature."""
+    gaps, variance = DATA.copy(), np.array([2.0, 5.0])
+    gaps[[0, 3, 4], [0, 0, 1]] = np.nan
+    made = icl(Problem(gaps, 1, covariance=variance, missing="keep"))
+    value = 9 * math.log(2 * math.pi) + 4 * math.log(2) + 5 * math.log(5) + 2 * math.log(6)
+    assert made.low <= value <= made.high < made.low + 1e-11
+    weight = np.array([0.5, 1.25, 3.0, 0.75, 1.0, 2.0])
+    made = icl(Problem(DATA, 1, variance=2.0, weights="uniform", sample_weight=weight))
+    value = 8.5 * 2 * math.log(4 * math.pi) + 2 * math.log(6)
+    assert made.low <= value <= made.high < made.low + 1e-11
+    squares = sum_of_squares(Problem(DATA, 2, variance=2.0, weights="uniform", sample_weight=weight))
+    assert squares is not None
+    assert squares.below(8.5 * math.log(2) + 1.0) <= 4.0 <= squares.above(8.5 * math.log(2) + 1.0)
+
+
+def test_all_squares_around_one_mean() -> None:
+    """The sum of squares of one component, whatever is missing and however samples count."""
+    gaps = DATA.copy()
+    gaps[[0, 3, 4], [0, 0, 1]] = np.nan
+    for given in ({"missing": "keep"}, {"missing": "keep", "sample_weight": [0.5, 1, 2, 1.5, 1, 3]}):
+        problem = Problem(gaps, 1, variance=3.0, weights="uniform", **given)
+        assert total_squares(problem) == pytest.approx(
+            6.0 * problem.objective.best(np.zeros(6, dtype=int)).value
+        )
 
 
 @pytest.mark.parametrize("seed", range(50))

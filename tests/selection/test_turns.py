@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, norm
 
 import certmix
 from certmix import CannotLink, DirichletPrior, GaussianPrior, Label, MinimumSize, MustLink, Problem, proving
@@ -91,6 +91,32 @@ def test_intervals_hold_the_truth_and_the_proved_best_is_the_best(seed: int) -> 
         assert truth[found.best] <= best + 1e-9 * max(1.0, abs(best))
     for k in truth.keys() - set(found.possible):
         assert truth[k] > best - 1e-9 * max(1.0, abs(best))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_where_values_count_other_than_once(seed: int) -> None:
+    """Missing values and weights of samples, against enumeration; the likelihood is that of what is there."""
+    rng = np.random.default_rng([seed, 9])
+    n, d = int(rng.integers(5, 8)), int(rng.integers(2, 4))
+    data = rng.normal(scale=3.0, size=(2, d))[rng.integers(0, 2, n)] + rng.normal(size=(n, d))
+    variance, weight = rng.uniform(0.3, 2.0, d), rng.uniform(0.2, 3.0, n) if seed % 2 else np.ones(n)
+    gaps = (rng.random((n, d)) < 0.3) & (np.arange(d) != rng.integers(d, size=n)[:, None])
+    data[gaps] = np.nan
+    given: dict[str, Any] = {"covariance": variance, "missing": "keep"}
+    given |= {"weights": "uniform", "sample_weight": weight} if seed % 2 else {}
+    found = certmix.path(data, range(1, 4), **given)
+    for row in found.rows:
+        problem = Problem(data, row.k, **given)
+        z = certmix.solve(problem, engine="enumerate", gap=0.0).labels
+        assert z is not None
+        point = problem.objective.best(z)
+        density = norm.logpdf(data, point.means[z], np.sqrt(variance))
+        likelihood = weight @ (np.nansum(density, axis=1) + np.log(point.weights[z]))
+        value = -2.0 * likelihood + (row.k * d + (0 if seed % 2 else row.k - 1)) * math.log(n)
+        slack = 1e-9 * max(1.0, abs(value))
+        assert row.icl_lower_bound is not None
+        assert row.icl is not None
+        assert row.icl_lower_bound - slack <= value <= row.icl + slack
 
 
 def test_two_clusters_are_proved_and_verified() -> None:
