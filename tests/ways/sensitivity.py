@@ -53,7 +53,7 @@ def margins(draw: Draw) -> Claim:
     if told.certificate is not None:
         verdict = check(told.certificate.document, told.certificate.arrays, problem.data)
         assert verdict.verified, f"its own certificate is rejected: {verdict.sentence}"
-    if told.certificate is not None and _plain(problem):
+    if told.certificate is not None and (_plain(problem) or problem.masses is not None):
         _assert_no_forgery(draw, every, told.certificate)
     return _claim(draw, "margins", result, options, begin)
 

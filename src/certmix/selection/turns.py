@@ -142,9 +142,7 @@ class _Turns:
     ) -> None:
         self.known, self.criterion, self.options = known, criterion, options
         self.tell, self.observers = tell, observers
-        self.losses = [math.inf] * (len(known) - 1)  # nothing is proved of values that count other than once
-        if known[0].problem.masses is None:
-            self.losses = criteria.losses([json.loads(json.dumps(state(one.problem))) for one in known])
+        self.losses = criteria.losses([json.loads(json.dumps(state(one.problem))) for one in known])
         self.begin = time.perf_counter()
         self.interrupted = False
         proofs = self._proving and options.time_limit is not None

@@ -37,8 +37,7 @@ class Proof:
         own: dict[str, Any] = {"labels": point.labels, "means": point.means, "weights": point.weights}
         self.reported = replace(result, **own, noise=None, sample_weight=None)
         self.wanted = options.verify is not False or bool(options.certificate)
-        # The checker has no words for margins where links may bend, or values count other than once.
-        self.wanted &= problem.masses is None and not problem.rules.soft
+        self.wanted &= not problem.rules.soft  # the checker has no words for margins where links may bend
         asked = options.verify is True or bool(options.certificate)
         self.budget = math.inf if asked else max(LEAST_BUDGET, options.verify_budget * result.seconds)
         self._parts: list[MarginPart] = []
