@@ -41,7 +41,9 @@ def test_files_report_and_new_samples(certmix, gaps):
     assert certmix(asked).code == 0
     result = Result.load("run")
     np.testing.assert_array_equal(result.predict([[np.nan, 4.0], [0.3, np.nan]]), [1, 0])
-    assert "s6" in (gaps / "run.html").read_text()
+    page = (gaps / "run.html").read_text()
+    assert "s6" in page
+    assert "4 of 12, not filled in" in page
     assert (gaps / "run.png").stat().st_size > 1000
     assert certmix("report run --plot again.png").code == 0
 

@@ -87,6 +87,7 @@ def model_in_words(problem: Problem) -> dict[str, str]:
     return {
         "samples": _size(problem),
         "features": f"{problem.n_features}",
+        **_masses(problem),
         "components": f"{problem.n_clusters}, {empty}",
         **({"noise": _noise(problem.noise)} if problem.noise is not None else {}),
         **({"objective": "the sum of squares (k-means)"} if problem.squares else mixture),
@@ -98,6 +99,16 @@ def model_in_words(problem: Problem) -> dict[str, str]:
 def _size(problem: Problem) -> str:
     rows = problem.samples.original.n_samples
     return f"{rows}" if rows == problem.n_samples else f"{rows}, which stand for {problem.n_samples}"
+
+
+def _masses(problem: Problem) -> dict[str, str]:
+    """What is missing, and how much samples count."""
+    found, gaps = {}, problem.samples.gaps
+    if gaps is not None:
+        found["missing values"] = f"{int(gaps.sum())} of {gaps.size}, not filled in"
+    if problem.masses is not None and (weight := problem.masses.weight) is not None:
+        found["weights of samples"] = f"from {weight.min():.6g} to {weight.max():.6g}"
+    return found
 
 
 def _covariance(problem: Problem) -> str:

@@ -49,7 +49,8 @@ def headline(result: Result) -> Markup:
 
 def _title(result: Result) -> str:
     words = shlex.split(result.command) if result.command else []
-    size = f"{len(result.names)} samples in {result.n_clusters} component{'s' * (result.n_clusters != 1)}"
+    one = "cluster" if result.quantity.squares else "component"
+    size = f"{len(result.names)} samples in {result.n_clusters} {one}{'s' * (result.n_clusters != 1)}"
     size += "" if result.noise is None else " and noise"
     return f"{words[2]}: {size}" if len(words) > 2 else size
 

@@ -196,8 +196,9 @@ def certainty(shown: Shown) -> Markup | None:
         limits, title = (min(0.0, float(low.min())), 1.0), "Silhouettes"
         words = (
             "1 at the mean of its own component, 0 half-way to the nearest other one, negative beyond: "
-            "(b - a) / max(a, b) with the distances a and b to these means, in the metric of the known covariance."
+            "(b - a) / max(a, b) with the distances a and b to these means"
         )
+        words += "." if result.quantity.squares else ", in the metric of the known covariance."
     else:
         return None
     strips = []
