@@ -10,7 +10,7 @@ import numpy as np
 from certmix.ledger import Ledger
 from certmix.mixture import assigned
 from certmix.presolve.groups import group_samples
-from certmix.problem import Point, Problem, interchangeable, satisfaction_table
+from certmix.problem import Point, Problem, in_order, interchangeable, satisfaction_table
 from certmix.problem.copies import CopiedSamples
 from certmix.problem.noise import LABEL
 from certmix.problem.scale import optimal_variances
@@ -145,10 +145,6 @@ def _fixed(problem: Problem) -> np.ndarray:
 
 def _ordered(problem: Problem, point: Point) -> Point:
     """Interchangeable components by increasing mean, so that the same clustering always has the same labels."""
-    old = np.arange(problem.n_components)  # the component that takes each place
-    classes = interchangeable(problem)
-    for c in np.unique(classes):
-        members = np.flatnonzero(classes == c)
-        old[members] = members[np.lexsort(point.means[members].T[::-1])]
-    new = np.argsort(old)
-    return replace(point, labels=new[point.labels], means=point.means[old], weights=point.weights[old])
+    old = in_order(interchangeable(problem), point.means)
+    labels = np.argsort(old)[point.labels]
+    return replace(point, labels=labels, means=point.means[old], weights=point.weights[old])

@@ -13,12 +13,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from certmix.errors import InfeasibleError
-from certmix.problem import Point, Problem, is_feasible
+from certmix.problem import Point, Problem, in_order, interchangeable, is_feasible
 from certmix.state import Resumable, State
 from certmix.status import Tolerances
 from certmix.stopping import Stop, current
@@ -138,7 +139,7 @@ class Ledger:
         if not is_feasible(self.problem, labels):
             return False
         try:
-            point = self.problem.objective.best(labels)
+            point = self._scored(labels)
         except InfeasibleError:
             return False
         with self._telling:
@@ -148,6 +149,19 @@ class Ledger:
             self.source = source
             self._record(source)
         return True
+
+    def _scored(self, labels: np.ndarray) -> Point:
+        """The best point of a clustering; valued with interchangeable components in order: a value for each."""
+        objective = self.problem.objective
+        point = objective.best(labels)
+        if not point.value < self.upper:
+            return point
+        place = np.argsort(in_order(self._classes, point.means))
+        return replace(point, value=objective.best(place[labels]).value)
+
+    @cached_property
+    def _classes(self) -> np.ndarray:
+        return interchangeable(self.problem)
 
     def raise_bound(self, bound: float, *, whole: bool = False) -> None:
         """Record a proved lower bound on the optimum; a weaker one than the present changes nothing.

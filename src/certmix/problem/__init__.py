@@ -21,7 +21,7 @@ from certmix.problem.objective import Objective, Point
 from certmix.problem.priors import DirichletPrior, GaussianPrior, JeffreysPrior
 from certmix.problem.problem import Problem
 from certmix.problem.satisfaction import is_feasible, satisfaction_table
-from certmix.problem.symmetry import interchangeable
+from certmix.problem.symmetry import in_order, interchangeable
 
 __all__ = [
     "CannotLink",
@@ -43,6 +43,7 @@ __all__ = [
     "component_names",
     "component_names_from",
     "estimate_precision",
+    "in_order",
     "interchangeable",
     "is_feasible",
     "labels_from",

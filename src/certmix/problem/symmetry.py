@@ -47,3 +47,12 @@ def interchangeable(problem: Problem) -> np.ndarray:
         )
         out[k] = classes.setdefault(signature, len(classes))
     return out
+
+
+def in_order(classes: np.ndarray, means: np.ndarray) -> np.ndarray:
+    """The component that takes each place: interchangeable ones by increasing mean."""
+    old = np.arange(len(classes))
+    for c in np.unique(classes):
+        members = np.flatnonzero(classes == c)
+        old[members] = members[np.lexsort(means[members].T[::-1])]
+    return old
