@@ -73,9 +73,10 @@ SEARCH = (
         "nobody else's turn",
         "In a race, who does not gain is not fed any more.",
         "search/race.py",
-        "return DEARER if ours > FAR * theirs",
-        "return 1e300 if ours > FAR * theirs",
-        RACE,
+        "return TUNING.far_price\n",
+        "return 1e300\n",
+        ("tests/search/test_race_turns.py",),
+        fast=True,
     ),
     # -- the loop, the ledger, the status ----------------------------------------------------------------------
     Mutant(

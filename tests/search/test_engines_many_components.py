@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -48,8 +50,8 @@ def test_boxes_have_short_turns_where_multipliers_do_the_work(monkeypatch: pytes
     """The same proof with fewer boxes: with many components they close nothing that multipliers leave."""
     problem = Problem(np.random.default_rng(3).uniform(size=(150, 2)), 12, variance=1e-3, weights="uniform")
     results = []
-    for share in (1.0, engines.SHORTER):
-        monkeypatch.setattr(engines, "SHORTER", share)
+    for share in (1.0, engines.TUNING.many_share):
+        monkeypatch.setattr(engines, "TUNING", replace(engines.TUNING, many_share=share))
         results.append(solve(problem, "dual", threads=1, gap=1e-4, certificate=False))
     assert [result.status for result in results] == [Status.OPTIMAL] * 2
     assert results[1].objective == pytest.approx(results[0].objective, rel=1e-4)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ def steps(result: Result) -> set[str]:
 @pytest.fixture
 def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """So short that small problems take several."""
-    monkeypatch.setattr(engines, "PROBE_NODES", 2)
+    monkeypatch.setattr(engines, "TUNING", replace(engines.TUNING, first_nodes=2))
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_the_proof_is_that_of_the_winner(
     monkeypatch: pytest.MonkeyPatch, short_turns: None, entry: float, kinds: set[str], winner: str
 ) -> None:
     """Whoever is let win by what its work is said to cost: the same clustering, its own kind of proof, and a word."""
-    monkeypatch.setattr(race, "ENTRY", entry)
+    monkeypatch.setattr(race, "TUNING", replace(race.TUNING, entry_work=entry))
     problem, heard = clusters(60, 4, 3, 1.0), Listening()
     result = solve(problem, "race", observers=[heard], certificate=True, gap=1e-4)
     assert (result.status, result.certificate_level) == (Status.OPTIMAL, "verified")
@@ -70,25 +70,3 @@ def test_work_is_counted_and_not_timed(short_turns: None, threads: int) -> None:
     for field in ("nodes", "lower_bound", "objective"):
         assert getattr(runs[0], field) == getattr(runs[1], field)
     assert [(p.incumbent, p.bound) for p in runs[0].trace] == [(p.incumbent, p.bound) for p in runs[1].trace]
-
-
-def test_whoever_is_behind_has_the_next_turn() -> None:
-    """By work done; once both have branched, who is far from closing has a turn for every four of the other."""
-
-    def behind(pair: float, matrices: float, gaps: tuple[float, float], nodes: int = 1) -> bool:
-        one = race.Race.__new__(race.Race)
-        one.ledger = SimpleNamespace(cutoff=100.0)  # type: ignore[assignment]
-        one.pair = SimpleNamespace(work=pair, proved=100.0 - gaps[0], dual=object())  # type: ignore[assignment]
-        one.bound = SimpleNamespace(work=matrices / race.ENTRY)  # type: ignore[assignment]
-        one.first = 0.5
-        one.matrices = SimpleNamespace(proved=100.0 - gaps[1], nodes=nodes)  # type: ignore[assignment]
-        return one._pair_is_behind
-
-    assert behind(1.0, 2.0, (1.0, 1.0))
-    assert not behind(2.0, 1.0, (1.0, 1.0))
-    assert not behind(1.0, 2.0, (9.0, 1.0)), "it does not gain"
-    assert behind(1.0, 5.0, (9.0, 1.0)), "but it is not forgotten"
-    assert behind(3.0, 1.0, (1.0, 9.0))
-    assert not behind(5.0, 1.0, (1.0, 9.0))
-    assert not behind(2.0, 1.0, (1.0, 9.0), nodes=0), "a root has to have its time first"
-    assert not behind(0.0, 0.4, (1.0, 1.0)), "the matrices begin"

@@ -100,8 +100,8 @@ def raced(draw: Draw) -> Claim:
     rng = draw.rng
     work = float(rng.choice([1.0, 60.0, 1000.0]))
     with (
-        mock.patch.object(engines, "PROBE_NODES", int(rng.integers(1, 5))),
-        mock.patch.object(race, "ENTRY", work),
+        mock.patch.object(engines, "TUNING", replace(engines.TUNING, first_nodes=int(rng.integers(1, 5)))),
+        mock.patch.object(race, "TUNING", replace(race.TUNING, entry_work=work)),
     ):
         if draw.chance(0.4):
             return replace(certified(draw, "race"), way="race")
@@ -123,7 +123,7 @@ def counted(draw: Draw) -> Claim:
     """Few components are many: a run by interior points and the sides of planes, and its certificate."""
     with (
         mock.patch.object(dual, "MANY_COMPONENTS", 1),
-        mock.patch.object(engines, "PROBE_NODES", 1),
+        mock.patch.object(engines, "TUNING", replace(engines.TUNING, first_nodes=1)),
         mock.patch.object(lagrangian, "FEW_CLUSTERINGS", 1 if draw.chance(0.7) else 1 << 10),
     ):
         return replace(certified(draw, "dual"), way="counted")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,11 +28,27 @@ from certmix.search.threads import Threads
 from certmix.state import State
 from certmix.status import Termination
 
-FIRST_TURN = 2e8
-PROBE_NODES = 500
-INTERVAL_NODE = 40  # one interval node costs about so much more than one pricing node, per component
-# With many components boxes of means close little that multipliers do not: their turns are so much shorter.
-MANY_COMPONENTS, SHORTER = 10, 0.1
+
+@dataclass(frozen=True)
+class Tuning:
+    """How long the turns of boxes and multipliers are, in triples of a pricing node, a group and a coordinate.
+
+    Attributes
+    ----------
+    first_turn, first_nodes : the first turn at most, and in interval nodes
+    interval_node : times a pricing node, for each component: what an interval node costs, about
+    many_components, many_share : with so many boxes of means close little that multipliers do not: of a turn they have
+        this share
+    """
+
+    first_turn: float = 2e8
+    first_nodes: int = 500
+    interval_node: int = 40
+    many_components: int = 10
+    many_share: float = 0.1
+
+
+TUNING = Tuning()
 
 
 class IntervalEngine:
@@ -97,9 +114,11 @@ class Pair:
         self.bound: DualBound | None = None
         self.dual: Search | None = None
         self.counting = bool(self.earlier.of("own").numbers.get("counting", False))
-        self.per_node = instance.n_groups * instance.n_components * instance.n_features * INTERVAL_NODE
-        self.share = SHORTER if instance.n_components >= MANY_COMPONENTS else 1.0
-        self.turn = self.earlier.of("own").numbers.get("turn", min(FIRST_TURN, PROBE_NODES * self.per_node))
+        self.per_node = instance.n_groups * instance.n_components * instance.n_features
+        self.per_node *= TUNING.interval_node
+        self.share = TUNING.many_share if instance.n_components >= TUNING.many_components else 1.0
+        first = min(TUNING.first_turn, TUNING.first_nodes * self.per_node)
+        self.turn = self.earlier.of("own").numbers.get("turn", first)
         self.record = RunRecord(self.interval)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -22,9 +23,24 @@ from certmix.search.threads import Threads
 from certmix.state import State
 from certmix.status import Termination
 
-ENTRY = 100.0  # what an entry of a matrix costs in a round, in units of pricing
-FAR = 3.0  # times the gap of the other: who is so far behind once both have branched ...
-DEARER = 4.0  # ... has a turn for every four of the other
+
+@dataclass(frozen=True)
+class Tuning:
+    """Whose turn it is.
+
+    Attributes
+    ----------
+    entry_work : of an entry of a matrix in a round, in units of pricing
+    far_gap : times that of the other: who is so far behind once both have branched
+    far_price : has a turn for so many of the other
+    """
+
+    entry_work: float = 100.0
+    far_gap: float = 3.0
+    far_price: float = 4.0
+
+
+TUNING = Tuning()
 
 
 class RaceEngine(SemidefiniteEngine):
@@ -121,7 +137,7 @@ class Race:
     @property
     def _pair_is_behind(self) -> bool:
         """Whether the pair has done less, at its price."""
-        done = 0.0 if self.bound is None else ENTRY * self.bound.work
+        done = 0.0 if self.bound is None else TUNING.entry_work * self.bound.work
         return self._price * max(self.pair.work, self.first) < done
 
     @property
@@ -130,7 +146,9 @@ class Race:
         if self.matrices is None or self.matrices.nodes == 0 or self.pair.dual is None:
             return 1.0
         ours, theirs = (self.ledger.cutoff - search.proved for search in (self.pair, self.matrices))
-        return DEARER if ours > FAR * theirs else 1.0 / DEARER if theirs > FAR * ours else 1.0
+        if ours > TUNING.far_gap * theirs:
+            return TUNING.far_price
+        return 1.0 / TUNING.far_price if theirs > TUNING.far_gap * ours else 1.0
 
     # -- who gains -------------------------------------------------------------------------------------------
     def _credit(self, who: str, record: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,26 @@ from certmix.search.bounds.master import Master
 from certmix.search.bounds.pricer import Pricer, PricingClass
 from certmix.search.bounds.scale import Scale
 
-# Coefficients of features and deviations of groups are counted in units of the scale, and so are these.
-LARGEST_RADIUS = 500.0
-SURE_GROUPS = 1000  # with more, coefficients are nearly known: the region begins smaller, in proportion
-LARGEST_SLACK = 10.0
-MOST_DEVIATIONS = 5000  # with more groups than this they have no deviations of their own
+
+@dataclass(frozen=True)
+class Tuning:
+    """How far the ascent looks; coefficients of features and deviations of groups are in units of the scale.
+
+    Attributes
+    ----------
+    largest_radius : units, of the region of coefficients
+    sure_groups : with more, coefficients are nearly known: the region begins smaller, in proportion
+    largest_slack : units that a group may deviate
+    deviating_groups : with more, none deviates
+    """
+
+    largest_radius: float = 500.0
+    sure_groups: int = 1000
+    largest_slack: float = 10.0
+    deviating_groups: int = 5000
+
+
+TUNING = Tuning()
 
 
 class Lagrangian(Ascent):
@@ -29,7 +45,7 @@ class Lagrangian(Ascent):
     ) -> None:
         super().__init__(pricer, classes, scale, **settings)
         self.phi = phi * pricer.arrays.weight[:, None] * self.free[:, None]
-        self.radius, self.slack = min(1.0, SURE_GROUPS / len(phi)), 0.0
+        self.radius, self.slack = min(1.0, TUNING.sure_groups / len(phi)), 0.0
 
     def begin(self, partition: list[np.ndarray] | None, cutoff: float, node_limit: int) -> None:
         """Set up the master with the sets of a clustering, and prove what the first feature is worth by itself."""
@@ -79,7 +95,7 @@ class Lagrangian(Ascent):
             if gained > 0:
                 self.centre = x
                 if gained > 0.5 * promised:
-                    self.radius = min(2.0 * self.radius, LARGEST_RADIUS)
+                    self.radius = min(2.0 * self.radius, TUNING.largest_radius)
             else:
                 middle = 0.5 * (t + self.best_t)
                 self.columns(middle, self._values(middle))
@@ -92,9 +108,9 @@ class Lagrangian(Ascent):
 
     def _enlarge(self) -> bool:
         """Look further: a larger region, then deviations for every group. False when there is nothing left to try."""
-        if self.radius < LARGEST_RADIUS:
+        if self.radius < TUNING.largest_radius:
             self.radius *= 8.0
-        elif self.slack < LARGEST_SLACK and len(self.free) <= MOST_DEVIATIONS:
+        elif self.slack < TUNING.largest_slack and len(self.free) <= TUNING.deviating_groups:
             self.slack = 10.0 * self.slack if self.slack else 0.1
             self.radius = max(self.slack, 1.0)
         else:
