@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from certmix.kernels.cells import Cells, build_tree, cells_of
+from certmix.kernels.mass import for_kernels
 from certmix.kernels.price_parts import Goal, Place, room_for, sums
 from certmix.kernels.pricing import price
 from certmix.stopping import current
@@ -77,14 +78,14 @@ class Pricing:
 
     def place(self) -> Place:
         """For the kernels."""
-        groups = (self.points, self.weight, self.mass, self.cost)
+        groups = (self.points, self.weight, for_kernels(self.mass), self.cost)
         numbers = (*groups, self.gamma, self.prior_mean, self.lo, self.hi)
         return Place(*numbers, self.entropy, self.concave, float(self.a), float(self.b))
 
     def price(
         self, threshold: float = np.inf, tolerance: float = 1e-9, nodes: int = 100_000, start: float = np.inf
     ) -> tuple[float, float, int, bool]:
-        cells = cells_of(self.points, self.weight, self.mass, self.status == 0, self.partner)
+        cells = cells_of(self.points, self.weight, for_kernels(self.mass), self.status == 0, self.partner)
         return self._price(cells, threshold, tolerance, nodes, start)
 
     def price_by_cells(
@@ -93,7 +94,7 @@ class Pricing:
         """The same over the cells of a kd-tree; knows nothing of partners."""
         free = self.status == 0
         return self._price(
-            build_tree(self.points[free], self.weight[free], self.mass[free]),
+            build_tree(self.points[free], self.weight[free], for_kernels(self.mass[free])),
             threshold,
             tolerance,
             nodes,

@@ -136,9 +136,9 @@ def test_an_interruption_is_heard_while_a_kernel_works(name: str) -> None:
     points = rng.normal(size=(4000, 3))
     weight, zero = np.ones(4000), np.zeros(3)
     cost = -rng.uniform(0.5, 3.0, 4000)
-    tree, table = build_tree(points, weight, weight[:, None]), np.zeros(4001)
+    tree, table = build_tree(points, weight, weight), np.zeros(4001)
     box = points.min(axis=0), points.max(axis=0)
-    place = Place(points, weight, weight[:, None], cost, zero, zero, *box, table, True, 1300.0, 1340.0)
+    place = Place(points, weight, weight, cost, zero, zero, *box, table, True, 1300.0, 1340.0)
     stop, nothing = Stop(), sums(place, np.zeros(4000, dtype=bool))
 
     def priced(nodes: int) -> tuple[float, float, int, bool]:

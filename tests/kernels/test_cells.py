@@ -51,10 +51,10 @@ def test_bound_is_below_every_set(seed):
     truth = cheapest(points, weight, cost, gamma, prior, lo, hi, table, low, high)
     start = truth + rng.choice([0.0, 0.1, 1.0])
     threshold = np.inf if rng.random() < 0.5 else truth + 0.3 * rng.normal()
-    place = Place(points, weight, weight[:, None], cost, gamma, prior, lo, hi, table, True, low, high)
+    place = Place(points, weight, weight, cost, gamma, prior, lo, hi, table, True, low, high)
     goal = Goal(threshold, 1e-6, 100_000, start, current().flag, False)
     nothing = sums(place, np.zeros(N, dtype=bool))
-    tree = build_tree(points, weight, weight[:, None])
+    tree = build_tree(points, weight, weight)
     bound, best, _, complete, _ = price(tree, cost, place, nothing, goal, room_for(8, d))
     assert bound <= truth + 1e-9
     assert best >= truth - 1e-9
@@ -74,17 +74,15 @@ def test_agrees_with_plain_pricing(seed):
     multipliers = -np.log(np.exp(-costs).sum(axis=1))
     weight, zero = np.ones(n), np.zeros(2)
     lo, hi = points.min(axis=0), points.max(axis=0)
-    place = Place(
-        points, weight, weight[:, None], -multipliers, zero, zero, lo, hi, table, True, 1.0, float(n)
-    )
+    place = Place(points, weight, weight, -multipliers, zero, zero, lo, hi, table, True, 1.0, float(n))
     goal = Goal(np.inf, 1e-4, 100_000, np.inf, current().flag, False)
     nothing, alone = (
         sums(place, np.zeros(n, dtype=bool)),
-        cells_of(points, weight, weight[:, None], np.ones(n, dtype=bool)),
+        cells_of(points, weight, weight, np.ones(n, dtype=bool)),
     )
     by_cells, plain = (
         price(cells, -multipliers, place, nothing, goal, room_for(8, 2))
-        for cells in (build_tree(points, weight, weight[:, None]), alone)
+        for cells in (build_tree(points, weight, weight), alone)
     )
     assert plain[3]
     assert by_cells[3]

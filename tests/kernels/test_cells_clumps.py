@@ -66,7 +66,7 @@ def test_boxes_are_cut_by_their_own_bound() -> None:
         truth = p.minimum()
         if not np.isfinite(truth):
             continue
-        tree, nothing = build_tree(p.points, p.weight, p.weight[:, None]), sums(p.place(), p.status == 1)
+        tree, nothing = build_tree(p.points, p.weight, p.weight), sums(p.place(), p.status == 1)
         for above in (0.003, 0.01, 0.03):
             goal = Goal(truth + above, 1e-9, 3_000, np.inf, current().flag, False)
             bound, *_ = price(tree, p.cost, p.place(), nothing, goal, room_for(1, p.points.shape[1]))

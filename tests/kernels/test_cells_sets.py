@@ -21,7 +21,7 @@ def test_cells_hold_their_groups() -> None:
         )
         if seed % 3 == 0:
             points = np.round(points)  # many equal coordinates
-        tree = build_tree(points, weight, weight[:, None])
+        tree = build_tree(points, weight, weight)
         summed, least, most = cell_costs(tree, cost)
         members = [np.zeros(N, dtype=bool) for _ in tree.child]
         for c in reversed(range(len(members))):

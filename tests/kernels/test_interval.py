@@ -92,16 +92,17 @@ def test_chord_of_a_concave_table_meets_both_ends() -> None:
 
 
 def test_box_distances_are_those_of_the_nearest_and_farthest_point() -> None:
-    """Nearest by clipping, farthest among the corners."""
+    """Nearest by clipping, farthest among the corners; times a mass for all coordinates, or one for each."""
     rng = np.random.default_rng(5)
     for _ in range(100):
         d = int(rng.integers(1, 4))
         lo, hi = np.sort(rng.normal(size=(2, d)), axis=0)
         x = rng.normal(scale=2.0, size=d)
-        near, far = box_distances(x[None, None], 0, 0, lo[None], hi[None], 0)
         corners = np.array(np.meshgrid(*np.stack([lo, hi], axis=1))).reshape(d, -1).T
-        assert near == pytest.approx(((x - np.clip(x, lo, hi)) ** 2).sum())
-        assert far == pytest.approx(((x - corners) ** 2).sum(axis=1).max())
+        for mass in (rng.uniform(size=1), rng.uniform(size=(1, d))):
+            near, far = box_distances(x[None, None], mass, 0, 0, lo[None], hi[None], 0)
+            assert near == pytest.approx((mass[0] * (x - np.clip(x, lo, hi)) ** 2).sum())
+            assert far == pytest.approx((mass[0] * (x - corners) ** 2).sum(axis=1).max())
 
 
 def contracted(node: Node, arrays: Arrays) -> bool:
@@ -251,7 +252,7 @@ def numpy_bound(node: Node, found: Clusterings) -> float:
 
 
 def bound_of(node: Node, arrays: Arrays, cutoff: float = np.inf) -> float:
-    centre, minorant = np.empty(node.lo.shape), new_minorant(len(node.mask), *node.lo.shape)
+    centre, minorant = np.empty(node.lo.shape), new_minorant(len(node.mask), *node.lo.shape, arrays.mass)
     rest = rest_of(node.words, arrays)
     bound, error = minimise(node.lo, node.hi, node.a, node.b, node.words, arrays, rest, centre, minorant)
     if np.isfinite(cutoff - bound) and bound < cutoff:

@@ -31,7 +31,7 @@ def numpy_sums(mask: np.ndarray, arrays: Arrays) -> tuple[np.ndarray, ...]:
     for k in range(K):
         mine = mask[:, 0] == 1 << k
         c = arrays.system[k]
-        m, x = arrays.mass[mine], arrays.points[c][mine]
+        m, x = arrays.mass.reshape(len(mask), -1)[mine], arrays.points[c][mine]
         weight[k], mass[k] = arrays.weight[mine].sum(), m.sum(axis=0)
         points[k] = (m * x).sum(axis=0)
         cost[k] = 0.5 * (m * x**2).sum() + arrays.scatter[c][mine].sum()
@@ -42,7 +42,7 @@ def assert_sums(rest: Rest, mask: np.ndarray, arrays: Arrays) -> None:
     weight, mass, points, cost = numpy_sums(mask, arrays)
     scale = 1.0 + np.abs(points).max() + np.abs(cost).max()
     np.testing.assert_allclose(rest.weight, weight)
-    np.testing.assert_allclose(rest.mass, mass)
+    np.testing.assert_allclose(np.broadcast_to(rest.mass.reshape(len(mass), -1), mass.shape), mass)
     np.testing.assert_allclose(rest.points, points, atol=1e-12 * scale)
     np.testing.assert_allclose(rest.cost, cost, atol=1e-12 * scale)
     left = np.sort(rest.groups[: rest.left[0]])
@@ -77,7 +77,7 @@ def test_what_is_left_is_sorted_by_every_coordinate() -> None:
             points=points,
             order=order,
             weight=np.ones(N),
-            mass=np.ones((N, 1)),
+            mass=np.ones(N),
             scatter=np.zeros(points.shape[:2]),
         )
         for left in (1, 3, N // 2):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from certmix.kernels.cells import cells_of
+from certmix.kernels.mass import for_kernels
 from certmix.kernels.price_parts import Goal, Place, room_for, sums
 from certmix.kernels.pricing import price
 from certmix.stopping import current
@@ -35,7 +36,7 @@ def walk(pricing: Pricing, threshold: float, most: int) -> Walk:
         return Walk(np.array([LEAF], dtype=np.int8), np.zeros(0), pricing.one_sample(), 1, True)
     prior = np.array(root.prior_weight[0]), np.array(root.prior_mean[0])
     table = np.array(root.entropy[0]), bool(boxes.straight[0])
-    mass = np.ascontiguousarray(root.mass)
+    mass = for_kernels(root.mass)
     place = Place(points, weight, mass, constant, *prior, lo[0], hi[0], *table, *sizes)
     goal, cheap = Goal(threshold, 0.0, most, math.inf, current().flag, True), room_for(1, root.d)
     partner = np.full(root.N, -1)

@@ -14,7 +14,7 @@ class Arrays(NamedTuple):
     system: np.ndarray  # (K,) coordinate system of every component
     scatter: np.ndarray  # (C, N)
     weight: np.ndarray  # (N,) float: samples
-    mass: np.ndarray  # (N, d) or (N, 1): how much every coordinate counts
+    mass: np.ndarray  # (N,) or (N, d): how much every coordinate counts
     counted: bool  # as often as there are samples
     gamma: np.ndarray  # (K, d) precision of the prior on the means
     prior_mean: np.ndarray  # (K, d)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from certmix.kernels.compiled import njit
-from certmix.kernels.contraction import mass_step
+from certmix.kernels.mass import mass_of
 
 CELLS_FROM = 3000  # from so many groups on they are gathered in cells
 SMALL_CELL = 8  # groups; a cell of so many has them for its children
@@ -28,7 +28,7 @@ class Cells(NamedTuple):
     weight: np.ndarray  # (M,) samples; the fewest and the most in a group
     lightest: np.ndarray
     heaviest: np.ndarray
-    mass: np.ndarray  # (M, d) or (M, 1); the least and the largest of a group
+    mass: np.ndarray  # (M,) or (M, d); the least and the largest of a group
     least_mass: np.ndarray
     most_mass: np.ndarray
     total: np.ndarray  # (M, d) sum of mass times point
@@ -44,18 +44,19 @@ def cells_of(
 ) -> Cells:
     """Cells over the free groups, numbered among themselves; of many groups pairs are not looked at."""
     points, weight, mass = (np.ascontiguousarray(x[free]) for x in (points, weight, mass))
-    if len(points) >= CELLS_FROM:
-        return build_tree(points, weight, mass)
     N = len(points)
+    if N >= CELLS_FROM:
+        return build_tree(points, weight, mass)
     mates = np.full(N, -1)
     if partner is not None:
         position = np.full(len(free), PAIRED)
         position[free] = np.arange(N)
         mates = np.where(partner >= 0, position[partner], -1)[free]
-    total, square = mass * points, 0.5 * (mass * points**2).sum(axis=1)
-    each, none = np.arange(N), np.zeros(N, dtype=np.int64)
+    each = mass[:, None] if mass.ndim == 1 else mass
+    total, square = each * points, 0.5 * (each * points**2).sum(axis=1)
+    group, none = np.arange(N), np.zeros(N, dtype=np.int64)
     boxes, counts, masses = (points, points), (weight, weight, weight), (mass, mass, mass)
-    return Cells(each, none, none, each, mates, np.ones(N), *boxes, *counts, *masses, total, square)
+    return Cells(group, none, none, group, mates, np.ones(N), *boxes, *counts, *masses, total, square)
 
 
 @njit()
@@ -71,14 +72,13 @@ def build_tree(points, weight, mass):
     group = np.full(most, -1)
     lower = np.full((most, d), np.inf)
     upper = np.full((most, d), -np.inf)
-    width = mass.shape[1]
-    step = mass_step(mass)
+    shape = (most, *mass.shape[1:])
     samples = np.zeros(most)
     lightest = np.full(most, np.inf)
     heaviest = np.zeros(most)
-    summed = np.zeros((most, width))
-    least_mass = np.full((most, width), np.inf)
-    most_mass = np.zeros((most, width))
+    summed = np.zeros(shape)
+    least_mass = np.full(shape, np.inf)
+    most_mass = np.zeros(shape)
     total = np.zeros((most, d))
     square = np.zeros(most)
     cells = 1
@@ -88,18 +88,18 @@ def build_tree(points, weight, mass):
         for p in range(first, last):
             g = order[p]
             samples[at] += weight[g]
-            for j in range(width):
-                summed[at, j] += mass[g, j]
-                least_mass[at, j] = min(least_mass[at, j], mass[g, j])
-                most_mass[at, j] = max(most_mass[at, j], mass[g, j])
+            summed[at] += mass[g]
+            least_mass[at] = np.minimum(least_mass[at], mass[g])
+            most_mass[at] = np.maximum(most_mass[at], mass[g])
             lightest[at] = min(lightest[at], weight[g])
             heaviest[at] = max(heaviest[at], weight[g])
             for j in range(d):
                 x = points[g, j]
+                m = mass_of(mass, g, j)
                 lower[at, j] = min(lower[at, j], x)
                 upper[at, j] = max(upper[at, j], x)
-                total[at, j] += mass[g, j * step] * x
-                square[at] += 0.5 * mass[g, j * step] * x * x
+                total[at, j] += m * x
+                square[at] += 0.5 * m * x * x
         cuts = last - first
         if cuts == 1:
             group[at] = order[first]

@@ -14,14 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from certmix.kernels.compiled import njit
-from certmix.kernels.contraction import mass_step
+from certmix.kernels.mass import NOTHING, add_mass, mass_of, own_mass, shared_mass
 
 # What stands where in ``Model.region`` …
 PRIOR_WEIGHT, PRIOR_MEAN, LOWER, UPPER = 0, 1, 2, 3
 # … and the kinds of links in ``Model.links``.
 CONFLICT, IMPLIES, IMPLIED, COUNT = 0, 1, 2, 3
-# What is left of a load when its last group leaves, relatively: running sums are rounded.
-NOTHING = 1e-11
 
 
 class Model(NamedTuple):
@@ -33,7 +31,7 @@ class Model(NamedTuple):
     points: np.ndarray  # (C, N, d)
     scatter: np.ndarray  # (C, N)
     weight: np.ndarray  # (N,) int: samples
-    mass: np.ndarray  # (N, d) or (N, 1): how much every coordinate counts
+    mass: np.ndarray  # (N,) or (N, d): how much every coordinate counts
     region: np.ndarray  # (4, K, d) prior precision and mean, lower and upper end of the box on the means
     entropy: np.ndarray  # (K, n + 1)
     allowed: np.ndarray  # (N, K) bool
@@ -56,7 +54,7 @@ class State(NamedTuple):
 
     label: np.ndarray  # (N,)
     size: np.ndarray  # (K,) samples
-    load: np.ndarray  # (K, d) sum of masses
+    load: np.ndarray  # (K,) or (K, d) sum of masses
     centre: np.ndarray  # (K, d)
     tally: np.ndarray  # (R,) left-hand sides of the counts
     pending: np.ndarray  # (N,) target of a group in a compound move, -1 outside it
@@ -70,36 +68,27 @@ def accumulate(model, state):
     link_start, links, mass = model.link_start, model.links, model.mass
     label, size, centre, tally, load = state.label, state.size, state.centre, state.tally, state.load
     K, d = centre.shape
-    counted = model.counted
-    step = mass_step(mass)
     own = points.shape[0] > 1
     for r in range(tally.shape[0]):
         tally[r] = 0
     for k in range(K):
         size[k] = 0
+        load[k] = 0.0
         for j in range(d):
-            load[k, j] = 0.0
             centre[k, j] = region[PRIOR_WEIGHT, k, j] * region[PRIOR_MEAN, k, j]
     for g in range(label.shape[0]):
         k = label[g]
         c = k if own else 0
-        w = weight[g]
-        size[k] += w
+        size[k] += weight[g]
+        add_mass(load, k, 1.0, mass, g)
         for j in range(d):
-            if counted:
-                centre[k, j] += w * points[c, g, j]
-            else:
-                m = mass[g, j * step]
-                load[k, j] += m
-                centre[k, j] += m * points[c, g, j]
+            centre[k, j] += mass_of(mass, g, j) * points[c, g, j]
         for p in range(link_start[g], link_start[g + 1]):
             if links[p, 0] == COUNT and rows[links[p, 1], 0] == k:
                 tally[links[p, 1]] += links[p, 2]
     for k in range(K):
         for j in range(d):
-            if counted:
-                load[k, j] = size[k]
-            full = load[k, j] + region[PRIOR_WEIGHT, k, j]
+            full = mass_of(load, k, j) + region[PRIOR_WEIGHT, k, j]
             centre[k, j] = centre[k, j] / full if full > 0 else 0.0
 
 
@@ -129,20 +118,23 @@ def square(points, c, g, centre, k):
 def moment(points, mass, c, g, centre, k):
     """Squared distance from group g to a centre, every coordinate times its mass."""
     total = 0.0
-    if mass.shape[1] == 1:
-        total = mass[g, 0] * square(points, c, g, centre, k)
-    else:
-        for j in range(centre.shape[1]):
-            gap = points[c, g, j] - centre[k, j]
-            total += mass[g, j] * (gap * gap)
-    return total
+    for j in range(centre.shape[1]):
+        gap = points[c, g, j] - centre[k, j]
+        total += own_mass(mass, g, j) * (gap * gap)
+    return shared_mass(mass, g) * total
 
 
 @njit(nogil=True)
 def clustering_cost(model, state):
     """Cost of a clustering whose statistics are fresh: ``sum_k c_k(S_k)``, in two passes over the data."""
-    points, region, penalty = model.points, model.region, model.penalty
-    label, size, centre = state.label, state.size, state.centre
+    points, region, penalty, scatter, mass = (
+        model.points,
+        model.region,
+        model.penalty,
+        model.scatter,
+        model.mass,
+    )
+    label, size, centre, load = state.label, state.size, state.centre, state.load
     K, d = centre.shape
     own = points.shape[0] > 1
     total = 0.0
@@ -151,7 +143,7 @@ def clustering_cost(model, state):
         if model.plain:
             continue
         for j in range(d):
-            full = state.load[k, j] + region[PRIOR_WEIGHT, k, j]
+            full = mass_of(load, k, j) + region[PRIOR_WEIGHT, k, j]
             if full > 0:
                 gap = centre[k, j] - region[PRIOR_MEAN, k, j]
                 total += 0.5 * (
@@ -161,10 +153,7 @@ def clustering_cost(model, state):
     for g in range(label.shape[0]):
         k = label[g]
         c = k if own else 0
-        if model.counted:
-            total += model.scatter[c, g] + 0.5 * model.weight[g] * square(points, c, g, centre, k)
-        else:
-            total += model.scatter[c, g] + 0.5 * moment(points, model.mass, c, g, centre, k)
+        total += scatter[c, g] + 0.5 * moment(points, mass, c, g, centre, k)
     return total
 
 
@@ -177,11 +166,10 @@ def insertion(points, mass, region, penalty, c, g, load, centre, k):
     Without box and prior ``1/2 m w / (m + w) |x_g - centre|^2`` for a group of w samples and m in the component.
     """
     change = 0.0
-    step = mass_step(mass)
     for j in range(centre.shape[1]):
         x = points[c, g, j]
-        w = mass[g, j * step]
-        full = load[k, j] + region[PRIOR_WEIGHT, k, j]
+        w = mass_of(mass, g, j)
+        full = mass_of(load, k, j) + region[PRIOR_WEIGHT, k, j]
         if full > 0:
             gap = x - centre[k, j]
             change += 0.5 * full * w / (full + w) * gap * gap
@@ -200,11 +188,10 @@ def removal(points, mass, region, penalty, c, g, load, centre, k):
     Without box and prior ``-1/2 m w / (m - w) |x_g - centre|^2``, or 0 for the last group.
     """
     change = 0.0
-    step = mass_step(mass)
     for j in range(centre.shape[1]):
         x = points[c, g, j]
-        w = mass[g, j * step]
-        full = load[k, j] + region[PRIOR_WEIGHT, k, j]
+        w = mass_of(mass, g, j)
+        full = mass_of(load, k, j) + region[PRIOR_WEIGHT, k, j]
         rest = full - w
         if rest > NOTHING * full:
             gap = x - centre[k, j]

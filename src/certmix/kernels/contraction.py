@@ -10,6 +10,7 @@ import numpy as np
 
 from certmix.kernels.candidates import SEVERAL, candidates, forbid, holds
 from certmix.kernels.compiled import njit
+from certmix.kernels.mass import mass_of, own_mass, shared_mass
 from certmix.rounding import EPS
 
 SLACK = 1e-12
@@ -28,7 +29,6 @@ def contract_means(lo, hi, a, b, mask, arrays, rest, ordered):
     """
     K, d = lo.shape
     points, mass, counted = arrays.points, arrays.mass, arrays.counted
-    step_mass = mass_step(mass)
     left = ordered.shape[2]
     widen = 4.0 * (mask.shape[0] + 16) * EPS * arrays.largest
     possible = True
@@ -41,16 +41,18 @@ def contract_means(lo, hi, a, b, mask, arrays, rest, ordered):
             prior = arrays.gamma[k, j]
             prior_sum = prior * arrays.prior_mean[k, j]
             nothing = min(max(0.0, arrays.box_lower[k, j]), arrays.box_upper[k, j])
-            undetermined = not counted and rest.mass[k, j] + prior <= 0 and lo[k, j] <= nothing <= hi[k, j]
+            undetermined = (
+                not counted and mass_of(rest.mass, k, j) + prior <= 0 and lo[k, j] <= nothing <= hi[k, j]
+            )
             for side in range(2):
-                members = rest.mass[k, j]
+                members = mass_of(rest.mass, k, j)
                 total = rest.points[k, j] + prior_sum
                 for step in range(left):
                     g = ordered[c, j, step if side == 0 else left - 1 - step]
                     if not holds(mask, g, k) or candidates(mask, g) != SEVERAL:
                         continue
                     x = points[c, g, j]
-                    w = mass[g, j * step_mass]
+                    w = mass_of(mass, g, j)
                     if w <= 0:
                         continue
                     w = min(w, most - members)
@@ -103,14 +105,8 @@ def order_components(lo, hi, b, arrays):
 
 
 @njit()
-def mass_step(mass):
-    """``mass[g, j * step]`` is the mass of group g in coordinate j, whether that depends on j or not."""
-    return 1 if mass.shape[1] > 1 else 0
-
-
-@njit()
-def box_distances(points, c, g, lo, hi, k):
-    """Squared distances from a group to the nearest and the farthest point of component k's box."""
+def box_distances(points, mass, c, g, lo, hi, k):
+    """Squared distances from a group to the nearest and the farthest point of component k's box, times its mass."""
     near = 0.0
     far = 0.0
     for j in range(points.shape[2]):
@@ -118,26 +114,10 @@ def box_distances(points, c, g, lo, hi, k):
         below = lo[k, j] - x
         above = x - hi[k, j]
         out = max(below, above, 0.0)
-        near += out * out
+        near += own_mass(mass, g, j) * (out * out)
         reach = max(-above, -below)
-        far += reach * reach
-    return near, far
-
-
-@njit()
-def box_moments(points, mass, c, g, lo, hi, k):
-    """The same, every coordinate times its mass."""
-    near = 0.0
-    far = 0.0
-    for j in range(points.shape[2]):
-        x = points[c, g, j]
-        below = lo[k, j] - x
-        above = x - hi[k, j]
-        out = max(below, above, 0.0)
-        near += mass[g, j] * (out * out)
-        reach = max(-above, -below)
-        far += mass[g, j] * (reach * reach)
-    return near, far
+        far += own_mass(mass, g, j) * (reach * reach)
+    return shared_mass(mass, g) * near, shared_mass(mass, g) * far
 
 
 @njit()
@@ -155,7 +135,6 @@ def drop_dominated(lo, hi, a, b, mask, arrays, rest):
     K = lo.shape[0]
     points, scatter, weight, system = arrays.points, arrays.scatter, arrays.weight, arrays.system
     mass = arrays.mass
-    wide = mass.shape[1] > 1
     entropy, size_lower, size_upper = arrays.entropy, arrays.size_lower, arrays.size_upper
     movable, plain_means, groups = arrays.movable, arrays.plain_means, rest.groups
     averages = plain_means and arrays.counted
@@ -169,8 +148,8 @@ def drop_dominated(lo, hi, a, b, mask, arrays, rest):
         w = weight[g]
         iw = int(w)
         heaviest = 0.0
-        for j in range(mass.shape[1]):
-            heaviest = max(heaviest, mass[g, j])
+        for j in range(points.shape[2]):
+            heaviest = max(heaviest, mass_of(mass, g, j))
         cheapest = np.inf  # most that joining the best component can cost
         second = np.inf
         best = -1
@@ -178,12 +157,7 @@ def drop_dominated(lo, hi, a, b, mask, arrays, rest):
             if not holds(mask, g, k):
                 continue
             c = system[k]
-            if wide:
-                near, far = box_moments(points, mass, c, g, lo, hi, k)
-            else:
-                near, far = box_distances(points, c, g, lo, hi, k)
-                near *= heaviest
-                far *= heaviest
+            near, far = box_distances(points, mass, c, g, lo, hi, k)
             inside[k] = near <= 1e-9 * (heaviest * arrays.largest**2 + far)
             gain[k] = -np.inf
             if not arrays.concave[k]:

@@ -20,12 +20,11 @@ from certmix.kernels.contraction import (
     EPS,
     SLACK,
     box_distances,
-    box_moments,
     contract_means,
     drop_dominated,
-    mass_step,
     order_components,
 )
+from certmix.kernels.mass import add_mass, mass_of, own_mass, shared_mass
 from certmix.kernels.propagation import propagate_rest
 from certmix.kernels.settled import Rest, settle, sorted_rest
 from certmix.kernels.splitting import (
@@ -85,7 +84,7 @@ class Minorant(NamedTuple):
     """The function below a node's cost that is minimised, as :func:`minimise` leaves it for the functions after it."""
 
     component: np.ndarray  # (4, K): ALPHA, BETA, VALUE, SIZE
-    mass: np.ndarray  # (K, d) of the quadratic
+    mass: np.ndarray  # (K,) or (K, d) of the quadratic
     total: np.ndarray  # (K, d) linear term of the quadratic
     chosen: (
         np.ndarray
@@ -95,11 +94,13 @@ class Minorant(NamedTuple):
 
 
 @njit()
-def new_minorant(N, K, d):
-    """Room for one."""
+def new_minorant(N, K, d, mass):
+    """Room for one, where groups have such masses."""
     chosen = np.empty((3, N), dtype=np.int64)
     component, share = np.empty((4, K)), np.empty((K, d))
-    return Minorant(component, np.empty((K, d)), np.empty((K, d)), chosen, np.empty((3, N)), share)
+    return Minorant(
+        component, np.empty((K, *mass.shape[1:])), np.empty((K, d)), chosen, np.empty((3, N)), share
+    )
 
 
 @njit()
@@ -112,7 +113,6 @@ def minimise(lo, hi, a, b, mask, arrays, rest, centre, minorant):
     points, system, scatter, gamma = arrays.points, arrays.system, arrays.scatter, arrays.gamma
     component, total, chosen, mixed = minorant.component, minorant.total, minorant.chosen, minorant.mixed
     groups, mass, quadratic = rest.groups, arrays.mass, minorant.mass
-    wide = mass_step(mass) > 0  # else the mass is read once for all coordinates
     constant = 0.0
     magnitude = 0.0
     for k in range(K):
@@ -130,8 +130,8 @@ def minimise(lo, hi, a, b, mask, arrays, rest, centre, minorant):
             magnitude += half
     for k in range(K):
         component[VALUE, k] = 0.0
+        quadratic[k] = rest.mass[k]
         for j in range(d):
-            quadratic[k, j] = rest.mass[k, j]
             total[k, j] += rest.points[k, j]
         linear = rest.weight[k] * component[BETA, k]
         constant += rest.cost[k] + linear
@@ -148,12 +148,7 @@ def minimise(lo, hi, a, b, mask, arrays, rest, centre, minorant):
             if not holds(mask, g, k):
                 continue
             c = system[k]
-            if wide:
-                near, far = box_moments(points, mass, c, g, lo, hi, k)
-            else:
-                near, far = box_distances(points, c, g, lo, hi, k)
-                near *= mass[g, 0]
-                far *= mass[g, 0]
+            near, far = box_distances(points, mass, c, g, lo, hi, k)
             base = w * component[BETA, k] + scatter[c, g]
             cost = 0.5 * near + base
             if cost < low:
@@ -174,20 +169,18 @@ def minimise(lo, hi, a, b, mask, arrays, rest, centre, minorant):
         mixed[FLOOR, u] = low
         c = system[best]
         square = 0.0
-        m = mass[g, 0]
+        add_mass(quadratic, best, t, mass, g)
         for j in range(d):
             x = points[c, g, j]
-            if wide:
-                m = mass[g, j]
-            quadratic[best, j] += t * m
-            total[best, j] += t * m * x
-            square += m * (x * x)
+            total[best, j] += t * mass_of(mass, g, j) * x
+            square += own_mass(mass, g, j) * (x * x)
+        square *= shared_mass(mass, g)
         linear = w * component[BETA, best]
         constant += t * (0.5 * square + linear + scatter[c, g]) + (1.0 - t) * low
         magnitude += t * (0.5 * square + abs(linear) + scatter[c, g]) + (1.0 - t) * abs(low)
     for k in range(K):
         for j in range(d):
-            found, x = _quadratic(quadratic[k, j] + gamma[k, j], total[k, j], lo[k, j], hi[k, j])
+            found, x = _quadratic(mass_of(quadratic, k, j) + gamma[k, j], total[k, j], lo[k, j], hi[k, j])
             component[VALUE, k] += found
             magnitude += abs(total[k, j] * x) + abs(found + total[k, j] * x)
             centre[k, j] = x
@@ -204,12 +197,11 @@ def tighten(bound, error, cutoff, lo, hi, mask, arrays, rest, centre, minorant):
     K, d = lo.shape
     points, system, scatter, gamma = arrays.points, arrays.system, arrays.scatter, arrays.gamma
     component, total, mass, quadratic = minorant.component, minorant.total, arrays.mass, minorant.mass
-    wide = mass_step(mass) > 0
     # Moving one coordinate of one mean away from the minimiser costs weight/2 times the squared distance.
     gap = cutoff - bound
     for k in range(K):
         for j in range(d):
-            full = quadratic[k, j] + gamma[k, j]
+            full = mass_of(quadratic, k, j) + gamma[k, j]
             if full <= 0:
                 continue
             bar = total[k, j] / full
@@ -226,13 +218,11 @@ def tighten(bound, error, cutoff, lo, hi, mask, arrays, rest, centre, minorant):
         c = system[f]
         without = 0.0
         square = 0.0
-        m = mass[g, 0]
         for j in range(d):
             x = points[c, g, j]
-            if wide:
-                m = mass[g, j]
+            m = mass_of(mass, g, j)
             square += m * (x * x)
-            left = max(quadratic[f, j] - t * m, 0.0) + gamma[f, j]
+            left = max(mass_of(quadratic, f, j) - t * m, 0.0) + gamma[f, j]
             without += _quadratic(left, total[f, j] - t * m * x, lo[f, j], hi[f, j])[0]
         part = t * (0.5 * square + w * component[BETA, f] + scatter[c, g])
         part += (1.0 - t) * minorant.mixed[FLOOR, u]
@@ -244,13 +234,11 @@ def tighten(bound, error, cutoff, lo, hi, mask, arrays, rest, centre, minorant):
             forced = 0.0
             square = 0.0
             share = t if k == f else 0.0
-            m = mass[g, 0]
             for j in range(d):
                 x = points[c, g, j]
-                if wide:
-                    m = mass[g, j]
+                m = mass_of(mass, g, j)
                 square += m * (x * x)
-                left = max(quadratic[k, j] - share * m, 0.0) + m + gamma[k, j]
+                left = max(mass_of(quadratic, k, j) - share * m, 0.0) + m + gamma[k, j]
                 forced += _quadratic(left, total[k, j] + (1.0 - share) * m * x, lo[k, j], hi[k, j])[0]
             lifted = others - (without if k == f else component[VALUE, k]) + forced
             lifted += 0.5 * square + w * component[BETA, k] + scatter[c, g]
@@ -312,7 +300,7 @@ def explore_batch(
     All steps are called from here, not from each other: a function is compiled again with each that calls it.
     """
     n = arrays.entropy.shape[1] - 1
-    minorant = new_minorant(mask.shape[1], lo.shape[1], lo.shape[2])
+    minorant = new_minorant(mask.shape[1], lo.shape[1], lo.shape[2], arrays.mass)
     for i in range(first, last):
         node_lo, node_hi, node_a, node_b, node_mask, minimiser = lo[i], hi[i], a[i], b[i], mask[i], centre[i]
         listed = groups[start[i] : start[i] + left[i]]

@@ -6,7 +6,6 @@ from certmix.kernels.clustering import (
     CONFLICT,
     COUNT,
     IMPLIES,
-    NOTHING,
     PRIOR_WEIGHT,
     accumulate,
     clustering_cost,
@@ -14,7 +13,7 @@ from certmix.kernels.clustering import (
     removal,
 )
 from certmix.kernels.compiled import njit
-from certmix.kernels.contraction import mass_step
+from certmix.kernels.mass import add_mass, mass_of, take_mass
 
 # A change must be better than rounding to count; relative to the terms that it is the difference of.
 TOLERANCE = 1e-12
@@ -97,22 +96,20 @@ def shift(model, state, g, target):
     """Move group g to the target and update the statistics."""
     points, region, centre, size = model.points, model.region, state.centre, state.size
     mass, load = model.mass, state.load
-    step = mass_step(mass)
     k = state.label[g]
     own = points.shape[0] > 1
     state.label[g] = target
     size[k] -= model.weight[g]
     size[target] += model.weight[g]
+    take_mass(load, k, mass, g)
+    add_mass(load, target, 1.0, mass, g)
     for j in range(centre.shape[1]):
-        w = mass[g, j * step]
-        full = load[k, j]
-        load[k, j] = full - w if full - w > NOTHING * full else 0.0
-        rest = load[k, j] + region[PRIOR_WEIGHT, k, j]
+        w = mass_of(mass, g, j)
+        rest = mass_of(load, k, j) + region[PRIOR_WEIGHT, k, j]
         at = centre[k, j]
         centre[k, j] = at - w * (points[k if own else 0, g, j] - at) / rest if rest > 0 else 0.0
         at = centre[target, j]
-        load[target, j] += w
-        full = load[target, j] + region[PRIOR_WEIGHT, target, j]
+        full = mass_of(load, target, j) + region[PRIOR_WEIGHT, target, j]
         centre[target, j] = at + w * (points[target if own else 0, g, j] - at) / full if full > 0 else 0.0
     if model.coupled:
         tallied(model, state, g, k, target)

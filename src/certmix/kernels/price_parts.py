@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from certmix.kernels.compiled import njit
+from certmix.kernels.mass import mass_of, weighed
 from certmix.kernels.records import record_split
 
 
@@ -15,7 +16,7 @@ class Place(NamedTuple):
 
     points: np.ndarray  # (N, d)
     weight: np.ndarray  # (N,) samples
-    mass: np.ndarray  # (N, d) or (N, 1)
+    mass: np.ndarray  # (N,) or (N, d)
     cost: np.ndarray  # (N,) scatter - T
     gamma: np.ndarray  # (d,) precision of the prior on the mean
     prior_mean: np.ndarray  # (d,)
@@ -50,7 +51,7 @@ class Sums(NamedTuple):
     """Of groups that must be in."""
 
     weight: float  # samples
-    mass: np.ndarray  # (d,)
+    mass: np.ndarray  # (1,) or (1, d)
     total: np.ndarray  # sum of m x
     constant: float  # costs, with half the sum of m x^2
     magnitude: float  # sum of the absolute values in that
@@ -61,11 +62,11 @@ class Sums(NamedTuple):
 def sums(place: Place, inside: np.ndarray) -> Sums:
     """Of some of the groups."""
     mass, x, cost = place.mass[inside], place.points[inside], place.cost[inside]
-    half = float(0.5 * (mass * x**2).sum())
+    half = float(0.5 * weighed(mass, x**2).sum())
     constant, magnitude = half + float(cost.sum()), half + float(np.abs(cost).sum())
     farthest = float(np.abs(x).max(initial=0.0))
-    load = np.zeros(x.shape[1]) + mass.sum(axis=0)
-    samples, total = float(place.weight[inside].sum()), (mass * x).sum(axis=0)
+    load = mass.sum(axis=0, keepdims=True)
+    samples, total = float(place.weight[inside].sum()), weighed(mass, x)
     return Sums(samples, load, total, constant, magnitude, farthest, len(x))
 
 
@@ -73,9 +74,9 @@ def set_cost(members: np.ndarray, place: Place) -> float:
     """Exact reduced cost of a set; ``members`` is a bool array."""
     m, x = place.mass[members], place.points[members]
     full = m.sum(axis=0) + place.gamma
-    mean = ((m * x).sum(axis=0) + place.gamma * place.prior_mean) / np.where(full > 0, full, 1.0)
+    mean = (weighed(m, x) + place.gamma * place.prior_mean) / np.where(full > 0, full, 1.0)
     mean = np.clip(mean, place.lo, place.hi)
-    away = 0.5 * place.gamma @ (mean - place.prior_mean) ** 2 + 0.5 * (m * (x - mean) ** 2).sum()
+    away = 0.5 * place.gamma @ (mean - place.prior_mean) ** 2 + 0.5 * weighed(m, (x - mean) ** 2).sum()
     return float(place.cost[members].sum() + place.entropy[int(place.weight[members].sum())] + away)
 
 
@@ -149,7 +150,7 @@ def minimise(quad, total, gamma, lo, hi, bar, at):
     value = 0.0
     size = 0.0
     for j in range(lo.shape[0]):
-        full = quad[j] + gamma[j]
+        full = mass_of(quad, 0, j) + gamma[j]
         bar[j] = total[j] / full if full > 0 else 0.5 * (lo[j] + hi[j])
         at[j] = min(max(bar[j], lo[j]), hi[j])
         curved, tilted = 0.5 * full * at[j] * at[j], total[j] * at[j]
@@ -166,7 +167,7 @@ def cut_box(rest, quad, gamma, bar, at, rounding, farthest, lo, hi):
     if not np.isfinite(rest):
         return closed, shrunk
     for j in range(lo.shape[0]):
-        full = quad[j] + gamma[j]
+        full = mass_of(quad, 0, j) + gamma[j]
         if full <= 0:
             continue
         reach = np.sqrt(2.0 * rest / full + (at[j] - bar[j]) ** 2) * (1.0 + 1e-9)

@@ -29,8 +29,9 @@ import numpy as np
 
 from certmix.kernels.cells import cell_costs
 from certmix.kernels.compiled import njit
-from certmix.kernels.contraction import SLACK, mass_step
+from certmix.kernels.contraction import SLACK
 from certmix.kernels.interval import chord
+from certmix.kernels.mass import add_mass, mass_of, own_mass, shared_mass
 from certmix.kernels.price_parts import (
     cut_box,
     cut_interval,
@@ -60,8 +61,6 @@ def price(cells, cost, place, forced, goal, offers):
     lower, upper, light_of, heavy_of = cells.lower, cells.upper, cells.lightest, cells.heaviest
     weight, sums, square, partner = cells.weight, cells.total, cells.square, cells.partner
     mass, least_mass, most_mass = cells.mass, cells.least_mass, cells.most_mass
-    step_mass = mass_step(mass)
-    wide = step_mass > 0  # else the mass is read once for all coordinates
     summed, least, most = cell_costs(cells, cost)
     gamma, entropy, concave = place.gamma, place.entropy, place.concave
     size_lower, size_upper = place.a, place.b
@@ -78,7 +77,7 @@ def price(cells, cost, place, forced, goal, offers):
     stack_len = np.empty(STACK, dtype=np.int64)
     stack_end = np.empty(STACK, dtype=np.int64)  # where the arena is free: siblings' lists differ in length
     stack_weight = np.empty(STACK)  # of certain members: samples, mass, sum, constant
-    stack_mass = np.empty((STACK, d))
+    stack_mass = np.empty((STACK, *mass.shape[1:]))
     stack_total = np.empty((STACK, d))
     stack_constant = np.empty(STACK)
     stack_entry = np.zeros(STACK, dtype=np.int64)
@@ -93,8 +92,8 @@ def price(cells, cost, place, forced, goal, offers):
     slot = np.zeros(weight.shape[0], dtype=np.int64)  # place of a cell in the list
     pending = np.empty(PENDING, dtype=np.int64)
     total = np.empty(d)
-    quad = np.empty(d)
-    sure_mass = np.empty(d)
+    quad = np.empty((1, *mass.shape[1:]))
+    sure_mass = np.empty((1, *mass.shape[1:]))
     sure_total = np.empty(d)
     bar = np.empty(d)
     at = np.empty(d)
@@ -139,7 +138,7 @@ def price(cells, cost, place, forced, goal, offers):
             heavy = 0.0
             for j in range(d):
                 x = lower[item, j]
-                m = mass[item, j * step_mass]
+                m = mass_of(mass, item, j)
                 heavy = max(heavy, m)
                 full = m + gamma[j]
                 mean = (m * x + gamma[j] * place.prior_mean[j]) / full if full > 0 else 0.0
@@ -163,8 +162,8 @@ def price(cells, cost, place, forced, goal, offers):
         for j in range(d):
             stack_lo[top, j] = place.lo[j]
             stack_hi[top, j] = place.hi[j]
-            stack_mass[top, j] = forced.mass[j]
             stack_total[top, j] = gamma[j] * place.prior_mean[j] + forced.total[j]
+        stack_mass[top] = forced.mass[0]
         stack_a[top] = from_size
         stack_b[top] = to_size
         stack_bound[top] = -np.inf
@@ -193,8 +192,8 @@ def price(cells, cost, place, forced, goal, offers):
         for j in range(d):
             box_lo[j] = stack_lo[top, j]
             box_hi[j] = stack_hi[top, j]
-            sure_mass[j] = stack_mass[top, j]
             sure_total[j] = stack_total[top, j]
+        sure_mass[0] = stack_mass[top]
         a = stack_a[top]
         b = stack_b[top]
         sure_weight = stack_weight[top]
@@ -220,27 +219,24 @@ def price(cells, cost, place, forced, goal, offers):
                     item = pending[waiting]
                     near = 0.0
                     far = 0.0
-                    small, large = least_mass[item, 0], most_mass[item, 0]
                     for j in range(d):
                         below = box_lo[j] - upper[item, j]
                         above = lower[item, j] - box_hi[j]
                         out = max(below, above, 0.0)
-                        if wide:
-                            small, large = least_mass[item, j], most_mass[item, j]
-                        near += small * (out * out)
+                        near += own_mass(least_mass, item, j) * (out * out)
                         reach = max(box_hi[j] - lower[item, j], upper[item, j] - box_lo[j])
-                        far += large * (reach * reach)
+                        far += own_mass(most_mass, item, j) * (reach * reach)
                     w = light_of[item]
-                    low = 0.5 * near + least[item]
-                    high = 0.5 * far + most[item]
+                    low = 0.5 * shared_mass(least_mass, item) * near + least[item]
+                    high = 0.5 * shared_mass(most_mass, item) * far + most[item]
                     if concave and partner[item] == -1 and w == heavy_of[item]:
                         iw = int(w)
                         if (size_upper >= n or b + w <= size_upper) and ia + iw <= n:
                             step = entropy[ia + iw] - entropy[ia]
                             if high + step < -SLACK * (1.0 + abs(high) + abs(most[item]) + abs(entropy[ia])):
                                 sure_weight += weight[item]
+                                add_mass(sure_mass, 0, 1.0, mass, item)
                                 for j in range(d):
-                                    sure_mass[j] += mass[item, j * step_mass]
                                     sure_total[j] += sums[item, j]
                                 sure_constant += square[item] + summed[item]
                                 continue
@@ -251,11 +247,10 @@ def price(cells, cost, place, forced, goal, offers):
                     if cells.children[item] > 0:
                         by_cell = most[item] - least[item]  # how much costs vary through the cell's extent,
                         by_box = 0.0  # and through that of the box
-                        for j in range(mass.shape[1]):
-                            by_cell += (most_mass[item, j] - least_mass[item, j]) * farthest**2
                         for j in range(d):
+                            heavy = mass_of(most_mass, item, j)
+                            by_cell += (heavy - mass_of(least_mass, item, j)) * farthest**2
                             reach = max(box_hi[j] - lower[item, j], upper[item, j] - box_lo[j])
-                            heavy = most_mass[item, j * step_mass]
                             by_cell += heavy * reach * (upper[item, j] - lower[item, j])
                             by_box += heavy * reach * (box_hi[j] - box_lo[j])
                         if by_cell > 0.5 * by_box:
@@ -281,8 +276,8 @@ def price(cells, cost, place, forced, goal, offers):
             alpha, beta = chord(entropy, concave, a, b)
             constant = sure_constant + alpha + beta * sure_weight
             magnitude = magnitude_all + abs(alpha) + abs(beta) * b
+            quad[0] = sure_mass[0]
             for j in range(d):
-                quad[j] = sure_mass[j]
                 total[j] = sure_total[j]
             for p in range(length):
                 item = here[p]
@@ -302,11 +297,8 @@ def price(cells, cost, place, forced, goal, offers):
                 if t > ceiling:
                     theta = max(0.0, (ceiling - s) / (t - s)) * (1.0 - SLACK)
                 theta_of[p] = theta
-                m = mass[item, 0]
+                add_mass(quad, 0, theta, mass, item)
                 for j in range(d):
-                    if wide:
-                        m = mass[item, j]
-                    quad[j] += theta * m
                     total[j] += theta * sums[item, j]
                 floor = (1.0 - theta) * cells.members[item] * s
                 constant += theta * (square[item] + summed[item] + weight[item] * beta) + floor
@@ -327,25 +319,25 @@ def price(cells, cost, place, forced, goal, offers):
             leaf_bound = min(leaf_bound, bound)
             continue
         # A set to offer: everything with negative cost at the minimiser.
+        quad[0] = sure_mass[0]
         for j in range(d):
             share[j] = 0.0
-            quad[j] = sure_mass[j]
             total[j] = sure_total[j]
         size = sure_weight
         constant = sure_constant
         for p in range(length):
             item = here[p]
-            worth[p] = weight[item] * beta + square[item] + summed[item]
-            m = mass[item, 0]
+            norm = 0.0
             for j in range(d):
-                if wide:
-                    m = mass[item, j]
-                worth[p] += (0.5 * m * at[j] - sums[item, j]) * at[j]
+                norm += own_mass(mass, item, j) * (0.5 * at[j] ** 2)
+            worth[p] = shared_mass(mass, item) * norm + weight[item] * beta + square[item] + summed[item]
+            for j in range(d):
+                worth[p] -= sums[item, j] * at[j]
             if worth[p] < 0:
                 size += weight[item]
                 constant += square[item] + summed[item]
+                add_mass(quad, 0, 1.0, mass, item)
                 for j in range(d):
-                    quad[j] += mass[item, j * step_mass]
                     total[j] += sums[item, j]
         admissible = size_lower <= size <= size_upper and size > 0
         # Where does the bound lose most?
@@ -373,7 +365,7 @@ def price(cells, cost, place, forced, goal, offers):
             spread = 0.0
             for j in range(d):
                 bar[j] = variation(0.5 * (lower[item, j] + upper[item, j]), box_lo[j], box_hi[j])
-                bar[j] *= mass[item, j * step_mass]
+                bar[j] *= mass_of(mass, item, j)
                 spread += bar[j]
             for j in range(d if spread > 0 else 0):
                 share[j] += loss * bar[j] / spread
@@ -381,7 +373,7 @@ def price(cells, cost, place, forced, goal, offers):
             # The bound need not go above the cost of any set.
             value = constant + entropy[int(size + 0.5)]
             for j in range(d):
-                full = quad[j] + gamma[j]
+                full = mass_of(quad, 0, j) + gamma[j]
                 mean = min(max(total[j] / full if full > 0 else 0.0, place.lo[j]), place.hi[j])
                 value += 0.5 * full * mean * mean - total[j] * mean
             best_value = min(best_value, value)
@@ -436,8 +428,8 @@ def price(cells, cost, place, forced, goal, offers):
             for j in range(d):
                 stack_lo[top, j] = box_lo[j]
                 stack_hi[top, j] = box_hi[j]
-                stack_mass[top, j] = sure_mass[j]
                 stack_total[top, j] = sure_total[j]
+            stack_mass[top] = sure_mass[0]
             stack_a[top] = a
             stack_b[top] = b
             stack_bound[top] = bound
@@ -453,8 +445,8 @@ def price(cells, cost, place, forced, goal, offers):
             elif split == GROUP:
                 stack_len[top] = without_mate
                 stack_weight[top] += weight[item]
+                add_mass(stack_mass, top, 1.0, mass, item)
                 for j in range(d):
-                    stack_mass[top, j] += mass[item, j * step_mass]
                     stack_total[top, j] += sums[item, j]
                 stack_constant[top] += square[item] + summed[item]
             elif split == d:

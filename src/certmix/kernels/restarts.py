@@ -6,7 +6,7 @@ import numpy as np
 
 from certmix.kernels.clustering import LOWER, UPPER, accumulate, moment, parameters, slope
 from certmix.kernels.compiled import njit
-from certmix.kernels.contraction import mass_step
+from certmix.kernels.mass import mass_of
 from certmix.kernels.moves import along, attempt, compounds, holds, refresh
 from certmix.kernels.swaps import swaps
 from certmix.kernels.sweeps import compared, hartigan, lloyd, reassign
@@ -42,21 +42,21 @@ def below(rng, count):
 
 
 @njit(nogil=True)
-def drawn(rng, mass):
-    """A position with probability proportional to its mass; any, when there is none."""
+def drawn(rng, chance):
+    """A position with probability proportional to its chance; any, when there is none."""
     total = 0.0
-    for i in range(mass.shape[0]):
-        total += mass[i]
+    for i in range(chance.shape[0]):
+        total += chance[i]
     last = -1
     if total > 0:
         left = uniform(rng) * total
-        for i in range(mass.shape[0]):
-            if mass[i] > 0:
+        for i in range(chance.shape[0]):
+            if chance[i] > 0:
                 last = i
-                left -= mass[i]
+                left -= chance[i]
                 if left < 0:
                     break
-    return last if last >= 0 else below(rng, mass.shape[0])
+    return last if last >= 0 else below(rng, chance.shape[0])
 
 
 @njit(nogil=True)
@@ -74,17 +74,16 @@ def seed_means(model, rng, spread, mean):
     With ``spread`` a group is drawn with probability proportional to its squared distance to the nearest
     mean so far (k-means++), otherwise uniformly.
     """
-    points, region, allowed, mass_of = model.points, model.region, model.allowed, model.mass
+    points, region, allowed, mass = model.points, model.region, model.allowed, model.mass
     N, K = allowed.shape
     d = mean.shape[1]
-    step = mass_step(mass_of)
     own = points.shape[0] > 1
     known = np.empty(N, dtype=np.int64)
     order = np.empty(K, dtype=np.int64)
     members = np.zeros((K, d))  # mass of a component's known members
     some = np.zeros(K, dtype=np.bool_)
     near = np.empty(N)
-    mass = np.empty(N)
+    chance = np.empty(N)
     for k in range(K):
         order[k] = k
         for j in range(d):
@@ -101,8 +100,8 @@ def seed_means(model, rng, spread, mean):
         if options == 1:
             some[only] = True
             for j in range(d):
-                members[only, j] += mass_of[g, j * step]
-                mean[only, j] += mass_of[g, j * step] * points[only if own else 0, g, j]
+                members[only, j] += mass_of(mass, g, j)
+                mean[only, j] += mass_of(mass, g, j) * points[only if own else 0, g, j]
     for i in range(K - 1, 0, -1):
         j = below(rng, i + 1)
         order[i], order[j] = order[j], order[i]
@@ -117,12 +116,12 @@ def seed_means(model, rng, spread, mean):
                 mean[k, j] = min(max(at, region[LOWER, k, j]), region[UPPER, k, j])
         else:
             for g in range(N):
-                mass[g] = 0.0
+                chance[g] = 0.0
                 if allowed[g, k] and known[g] < 0:
-                    mass[g] = near[g] if spread and near[g] < np.inf else model.weight[g]
-            place(points, region, drawn(rng, mass), k, mean)
+                    chance[g] = near[g] if spread and near[g] < np.inf else model.weight[g]
+            place(points, region, drawn(rng, chance), k, mean)
         for g in range(N):
-            near[g] = min(near[g], moment(points, mass_of, k if own else 0, g, mean, k))
+            near[g] = min(near[g], moment(points, mass, k if own else 0, g, mean, k))
 
 
 @njit(nogil=True)
@@ -151,15 +150,15 @@ def relocate(model, state, rng, mean, price):
     own = points.shape[0] > 1
     k = below(rng, K)
     far = uniform(rng) < 0.5
-    mass = np.empty(N)
+    chance = np.empty(N)
     for g in range(N):
         there = label[g]
-        mass[g] = 0.0
+        chance[g] = 0.0
         if allowed[g, k] and there != k:
-            mass[g] = weight[g]
+            chance[g] = weight[g]
             if far:
-                mass[g] = moment(points, model.mass, there if own else 0, g, mean, there)
-    g = drawn(rng, mass)
+                chance[g] = moment(points, model.mass, there if own else 0, g, mean, there)
+    g = drawn(rng, chance)
     place(points, model.region, g, k, mean)
     u = uniform(rng)
     if u < 0.7:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from certmix.kernels.compiled import njit
-from certmix.kernels.contraction import mass_step
+from certmix.kernels.mass import add_mass, mass_of, own_mass, shared_mass, take_mass
 
 
 @njit(nogil=True)
@@ -17,11 +17,12 @@ def improve_set(members, place, status, conflict_start, conflict_with, sweeps):
 
     ``members`` is changed in place and stays admissible with respect to sizes and conflicts if it was.
     """
-    points, weight, cost, mass = place.points, place.weight, place.cost, place.mass
+    points, weight, cost, mass, entropy = place.points, place.weight, place.cost, place.mass, place.entropy
+    prior, box = (place.gamma, place.prior_mean), (place.lo, place.hi)
     N, d = points.shape
-    step = mass_step(mass)
+    smallest, largest = max(place.a, 1.0), place.b
     size = 0.0
-    load = np.zeros(d)
+    load = np.zeros((1, *mass.shape[1:]))
     total = np.zeros(d)
     square = 0.0
     constant = 0.0
@@ -29,14 +30,13 @@ def improve_set(members, place, status, conflict_start, conflict_with, sweeps):
         if members[g]:
             size += weight[g]
             constant += cost[g]
+            add_mass(load, 0, 1.0, mass, g)
             for j in range(d):
-                m = mass[g, j * step]
-                load[j] += m
+                m = mass_of(mass, g, j)
                 total[j] += m * points[g, j]
                 square += m * points[g, j] ** 2
-    value = _value(size, load, total, square, constant, place)
-    moved = np.empty(d)
-    loaded = np.empty(d)
+    value = 0.5 * square + constant + entropy[int(size)]
+    value = _with_mean(value, load, total, 0, 0.0, points, mass, prior, box)
     for _ in range(sweeps):
         changed = False
         for g in range(N):
@@ -44,7 +44,7 @@ def improve_set(members, place, status, conflict_start, conflict_with, sweeps):
                 continue
             sign = -1.0 if members[g] else 1.0
             new_size = size + sign * weight[g]
-            if new_size < max(place.a, 1.0) or new_size > place.b:
+            if new_size < smallest or new_size > largest:
                 continue
             if sign > 0:
                 clash = False
@@ -55,21 +55,19 @@ def improve_set(members, place, status, conflict_start, conflict_with, sweeps):
                     continue
             norm = 0.0
             for j in range(d):
-                m = mass[g, j * step]
-                loaded[j] = max(load[j] + sign * m, 0.0)
-                moved[j] = total[j] + sign * m * points[g, j]
-                norm += m * points[g, j] ** 2
-            new_value = _value(
-                new_size, loaded, moved, square + sign * norm, constant + sign * cost[g], place
-            )
+                norm += own_mass(mass, g, j) * points[g, j] ** 2
+            new_square = square + sign * shared_mass(mass, g) * norm
+            new_constant = constant + sign * cost[g]
+            new_value = 0.5 * new_square + new_constant + entropy[int(new_size)]
+            new_value = _with_mean(new_value, load, total, g, sign, points, mass, prior, box)
             if new_value < value - 1e-10 * (1.0 + abs(value)):
-                value = new_value
-                size = new_size
-                square += sign * norm
-                constant += sign * cost[g]
+                value, size, square, constant = new_value, new_size, new_square, new_constant
+                if sign > 0:
+                    add_mass(load, 0, 1.0, mass, g)
+                else:
+                    take_mass(load, 0, mass, g)
                 for j in range(d):
-                    load[j] = loaded[j]
-                    total[j] = moved[j]
+                    total[j] += sign * mass_of(mass, g, j) * points[g, j]
                 members[g] = not members[g]
                 changed = True
         if not changed:
@@ -78,16 +76,16 @@ def improve_set(members, place, status, conflict_start, conflict_with, sweeps):
 
 
 @njit(nogil=True)
-def _value(size, load, total, square, constant, place):
-    """Reduced cost from sufficient statistics."""
-    gamma, prior_mean, lower, upper = place.gamma, place.prior_mean, place.lo, place.hi
-    out = 0.5 * square + constant + place.entropy[int(size)]
+def _with_mean(cost, load, total, g, sign, points, mass, prior, box):
+    """The cost of a set with that of its best mean, once group g has joined (sign 1) or left (-1); 0 for neither."""
+    (gamma, prior_mean), (lower, upper) = prior, box
     for j in range(total.shape[0]):
-        full = load[j] + gamma[j]
-        push = total[j] + gamma[j] * prior_mean[j]
+        m = sign * mass_of(mass, g, j)
+        full = max(mass_of(load, 0, j) + m, 0.0) + gamma[j]
+        push = total[j] + m * points[g, j] + gamma[j] * prior_mean[j]
         mean = min(max(push / full if full > 0 else 0.0, lower[j]), upper[j])
-        out += 0.5 * full * mean * mean - push * mean + 0.5 * gamma[j] * prior_mean[j] ** 2
-    return out
+        cost += 0.5 * full * mean * mean - push * mean + 0.5 * gamma[j] * prior_mean[j] ** 2
+    return cost
 
 
 @njit(nogil=True)
@@ -98,7 +96,6 @@ def local_sets(starts, slopes, place, status, conflict_start, conflict_with, swe
     """
     points, weight, cost, mass = place.points, place.weight, place.cost, place.mass
     N, d = points.shape
-    step = mass_step(mass)
     for i in range(starts.shape[0]):
         members = sets[i]
         size = 0.0
@@ -113,8 +110,8 @@ def local_sets(starts, slopes, place, status, conflict_start, conflict_with, swe
                 continue
             norm = 0.0
             for j in range(d):
-                norm += mass[g, j * step] * (points[g, j] - starts[i, j]) ** 2
-            q = 0.5 * norm + weight[g] * slopes[i] + cost[g]
+                norm += own_mass(mass, g, j) * (points[g, j] - starts[i, j]) ** 2
+            q = 0.5 * shared_mass(mass, g) * norm + weight[g] * slopes[i] + cost[g]
             if q < least:
                 least = q
                 nearest = g

@@ -13,7 +13,7 @@ import numpy as np
 from certmix.kernels.arrays import Arrays
 from certmix.kernels.candidates import ONE, candidates, component_of
 from certmix.kernels.compiled import njit
-from certmix.kernels.contraction import mass_step
+from certmix.kernels.mass import add_mass, mass_of
 from certmix.kernels.sorting import sort_along
 
 
@@ -23,7 +23,7 @@ class Rest(NamedTuple):
     groups: np.ndarray  # the first ``left[0]`` are the groups that are not settled, in no order
     left: np.ndarray  # (1,)
     weight: np.ndarray  # (K,) of the settled members
-    mass: np.ndarray  # (K, d)
+    mass: np.ndarray  # (K,) or (K, d)
     points: np.ndarray  # (K, d) sum of mass times point, in the component's own coordinates
     cost: np.ndarray  # (K,) sum of mass/2 |point|^2 + scatter
 
@@ -32,7 +32,8 @@ def unsettled(arrays: Arrays) -> Rest:
     """Nothing is settled yet."""
     K, d = arrays.gamma.shape
     N = len(arrays.weight)
-    return Rest(np.arange(N), np.array([N]), np.zeros(K), np.zeros((K, d)), np.zeros((K, d)), np.zeros(K))
+    load = np.zeros((K, *arrays.mass.shape[1:]))
+    return Rest(np.arange(N), np.array([N]), np.zeros(K), load, np.zeros((K, d)), np.zeros(K))
 
 
 def rest_of(mask: np.ndarray, arrays: Arrays) -> Rest:
@@ -46,7 +47,6 @@ def rest_of(mask: np.ndarray, arrays: Arrays) -> Rest:
 def settle(mask, arrays, rest):
     """Move the groups that have become decided into the sums."""
     points, mass, groups, sums = arrays.points, arrays.mass, rest.groups, rest.points
-    step = mass_step(mass)
     left = 0
     for u in range(rest.left[0]):
         g = groups[u]
@@ -60,11 +60,11 @@ def settle(mask, arrays, rest):
         square = 0.0
         for j in range(sums.shape[1]):
             x = points[c, g, j]
-            m = mass[g, j * step]
-            rest.mass[k, j] += m
+            m = mass_of(mass, g, j)
             sums[k, j] += m * x
             square += m * (x * x)
         rest.weight[k] += w
+        add_mass(rest.mass, k, 1.0, mass, g)
         rest.cost[k] += 0.5 * square + arrays.scatter[c, g]
     rest.left[0] = left
 

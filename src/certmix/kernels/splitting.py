@@ -6,7 +6,7 @@ import numpy as np
 
 from certmix.kernels.candidates import NONE, ONE, candidates, component_of, holds
 from certmix.kernels.compiled import njit
-from certmix.kernels.contraction import mass_step
+from certmix.kernels.mass import mass_of, own_mass, shared_mass
 
 SPLIT_MEAN, SPLIT_SIZE, SPLIT_GROUP = 0, 1, 2
 
@@ -30,7 +30,6 @@ def where_to_split(bound, cutoff, lo, hi, a, b, mask, arrays, rest, centre, mino
     """
     K, d = lo.shape
     points, mass, system = arrays.points, arrays.mass, arrays.system
-    step = mass_step(mass)
     component, chosen, mixed, share = minorant.component, minorant.chosen, minorant.mixed, minorant.share
     groups, left = rest.groups, rest.left[0]
     for k in range(K):
@@ -63,8 +62,8 @@ def where_to_split(bound, cutoff, lo, hi, a, b, mask, arrays, rest, centre, mino
                 c = system[k]
                 square = 0.0
                 for j in range(d):
-                    square += mass[g, j * step] * (points[c, g, j] - centre[k, j]) ** 2
-                here = 0.5 * square + w * component[BETA, k] + arrays.scatter[c, g]
+                    square += own_mass(mass, g, j) * (points[c, g, j] - centre[k, j]) ** 2
+                here = 0.5 * shared_mass(mass, g) * square + w * component[BETA, k] + arrays.scatter[c, g]
                 if k == f:
                     favourite = here
                 if not holds(mask, g, k):
@@ -92,7 +91,7 @@ def where_to_split(bound, cutoff, lo, hi, a, b, mask, arrays, rest, centre, mino
                 k = chosen[side, u]  # FAVOURITE, RIVAL
                 c = system[k]
                 for j in range(d):
-                    varied = mass[g, j * step] * variation(points[c, g, j], lo[k, j], hi[k, j])
+                    varied = mass_of(mass, g, j) * variation(points[c, g, j], lo[k, j], hi[k, j])
                     if second_pass:
                         share[k, j] += loss * varied / spread
                     else:

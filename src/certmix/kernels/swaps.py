@@ -6,7 +6,7 @@ import numpy as np
 
 from certmix.kernels.clustering import parameters
 from certmix.kernels.compiled import njit
-from certmix.kernels.contraction import mass_step
+from certmix.kernels.mass import own_mass, shared_mass
 from certmix.kernels.moves import along, attempt
 from certmix.kernels.sorting import sort_along
 
@@ -36,7 +36,6 @@ def exchange_change(points, scatter, entropy, size, centre, k, c, g, v, h, w):
 def preference(model, state, mean, price, k, target):
     """Groups of k that may be in the target and what the move costs each, cheapest first."""
     points, scatter, mass = model.points, model.scatter, model.mass
-    step = mass_step(mass)
     own = points.shape[0] > 1
     N = points.shape[1]
     group = np.empty(N, dtype=np.int64)
@@ -50,9 +49,9 @@ def preference(model, state, mean, price, k, target):
         for j in range(mean.shape[1]):
             there = points[b, g, j] - mean[target, j]
             here = points[a, g, j] - mean[k, j]
-            change += mass[g, j * step] * (there * there - here * here)
+            change += own_mass(mass, g, j) * (there * there - here * here)
         group[found] = g
-        change = 0.5 * change + model.weight[g] * (price[target] - price[k])
+        change = 0.5 * shared_mass(mass, g) * change + model.weight[g] * (price[target] - price[k])
         cost[found] = change + (scatter[b, g] - scatter[a, g])
         found += 1
     sort_along(cost, group, found)

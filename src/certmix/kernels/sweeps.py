@@ -63,7 +63,7 @@ def reassign(model, state, mean, price, steps, active, near):
     up.
     """
     points, scatter, weight, allowed = model.points, model.scatter, model.weight, model.allowed
-    label, size, limits, mass, counted = state.label, state.size, model.limits, model.mass, model.counted
+    label, size, limits, mass = state.label, state.size, model.limits, model.mass
     K = mean.shape[0]
     own = points.shape[0] > 1
     table = np.empty((4, K))
@@ -81,19 +81,13 @@ def reassign(model, state, mean, price, steps, active, near):
             if near[k, 0] == 0 or size[k] - w < limits[0, k]:
                 continue
             c = k if own else 0
-            if counted:
-                least = w * (0.5 * square(points, c, g, mean, k) + price[k]) + scatter[c, g]
-            else:
-                least = 0.5 * moment(points, mass, c, g, mean, k) + w * price[k] + scatter[c, g]
+            least = 0.5 * moment(points, mass, c, g, mean, k) + w * price[k] + scatter[c, g]
             least -= TOLERANCE * (1.0 + abs(least))
             best = k
             for i in range(1, near[k, 0] + 1):
                 target = near[k, i]
                 c = target if own else 0
-                if counted:
-                    cost = w * (0.5 * square(points, c, g, mean, target) + price[target]) + scatter[c, g]
-                else:
-                    cost = 0.5 * moment(points, mass, c, g, mean, target) + w * price[target] + scatter[c, g]
+                cost = 0.5 * moment(points, mass, c, g, mean, target) + w * price[target] + scatter[c, g]
                 if cost < least and allowed[g, target] and fits(model, state, g, k, target):
                     least = cost
                     best = target

@@ -8,6 +8,7 @@ import numpy as np
 
 from certmix.errors import InfeasibleError
 from certmix.kernels.clustering import CONFLICT, COUNT, IMPLIED, IMPLIES, Model, State, linear_costs
+from certmix.kernels.mass import for_kernels
 from certmix.kernels.restarts import AT_LABELS, GO_ON, explore
 from certmix.local.assignment import Assigner, satisfies
 from certmix.presolve.instance import Instance
@@ -40,7 +41,7 @@ class LocalSearch:
         self.state = State(
             label=np.zeros(N, dtype=np.int64),
             size=np.zeros(K, dtype=np.int64),
-            load=np.zeros((K, d)),
+            load=np.zeros((K, *self.model.mass.shape[1:])),
             centre=np.zeros((K, d)),
             tally=np.zeros(len(instance.counts), dtype=np.int64),
             pending=np.full(N, -1, dtype=np.int64),
@@ -219,7 +220,7 @@ def search_model(instance: Instance) -> Model:
         points=_fresh(instance.points, np.float64),
         scatter=_fresh(instance.scatter, np.float64),
         weight=_fresh(instance.weight, np.int64),
-        mass=_fresh(instance.mass, np.float64),
+        mass=_fresh(for_kernels(instance.mass), np.float64),
         region=_fresh(region.reshape(4, -1, d), np.float64),
         entropy=entropy,
         allowed=_fresh(instance.allowed, np.bool_),

@@ -52,7 +52,7 @@ def sampled_model(model: Model, rng: np.ndarray, count: int) -> tuple[Model, Sta
     state = State(
         label=start,
         size=np.zeros(K, dtype=np.int64),
-        load=np.zeros((K, model.points.shape[2])),
+        load=np.zeros((K, *model.mass.shape[1:])),
         centre=np.zeros((K, model.points.shape[2])),
         tally=np.zeros(0, dtype=np.int64),
         pending=np.full(len(rows), -1, dtype=np.int64),

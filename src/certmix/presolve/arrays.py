@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from certmix.kernels.arrays import Arrays
+from certmix.kernels.mass import for_kernels
 from certmix.presolve.instance import Instance
 from certmix.stopping import current
 
@@ -45,7 +46,7 @@ def instance_arrays(instance: Instance) -> Arrays:
         system=np.zeros(K, dtype=np.int64) if instance.shared else np.arange(K),
         scatter=np.ascontiguousarray(instance.scatter),
         weight=instance.weight.astype(np.float64),
-        mass=np.ascontiguousarray(instance.mass),
+        mass=for_kernels(instance.mass),
         counted=instance.counted,
         gamma=np.ascontiguousarray(instance.prior_weight),
         prior_mean=np.ascontiguousarray(instance.prior_mean),

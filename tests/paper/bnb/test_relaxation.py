@@ -202,7 +202,10 @@ def test_relaxation_is_no_weaker_than_the_interval_bound() -> None:
             continue
         mine = parts.evaluate(domain, ConicModel(parts).solve(domain).multipliers).value
         K, d = node.lo.shape
-        rest, minorant = rest_of(node.words, found.arrays), new_minorant(len(node.mask), K, d)
+        rest, minorant = (
+            rest_of(node.words, found.arrays),
+            new_minorant(len(node.mask), K, d, found.arrays.mass),
+        )
         other, _ = minimise(
             node.lo, node.hi, node.a, node.b, node.words, found.arrays, rest, np.empty((K, d)), minorant
         )

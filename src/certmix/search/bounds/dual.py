@@ -385,7 +385,7 @@ class DualBound:
 
     def _labels(self, sets: list[tuple[np.ndarray, int]], nodes: Nodes, i: int) -> np.ndarray | None:
         """A clustering from disjoint sets (members, component): the rest goes to the nearest, then local search."""
-        instance, arrays = self.instance, self.arrays
+        instance, arrays, mass = self.instance, self.arrays, self.instance.mass
         allowed = self._candidates(nodes["mask"][i])
         decided = allowed.sum(axis=1) == 1
         N, K = instance.n_groups, instance.n_components
@@ -395,10 +395,10 @@ class DualBound:
             inside = members | (decided & allowed[:, k])
             if not inside.any():
                 return None
-            load = arrays.mass[inside].sum(axis=0)
-            mean = (arrays.mass[inside] * arrays.points[c][inside]).sum(axis=0)
+            load = mass[inside].sum(axis=0)
+            mean = (mass[inside] * arrays.points[c][inside]).sum(axis=0)
             gap = arrays.points[c] - mean / np.where(load > 0, load, 1.0)
-            costs[:, k] = 0.5 * np.einsum("ij,ij->i", arrays.mass * gap, gap)
+            costs[:, k] = 0.5 * np.einsum("ij,ij->i", mass * gap, gap)
             costs[inside, k] = -1.0
         costs[~allowed] = math.inf
         if not np.all(np.isfinite(costs.min(axis=1))):

@@ -73,7 +73,7 @@ class IntervalBound:
                 "left": left,
                 "record": self.splits.roots(len(roots)),
                 "weight": np.zeros((len(roots), K)),
-                "mass": np.zeros((len(roots), K, d)),
+                "mass": np.zeros((len(roots), K, *self.arrays.mass.shape[1:])),
                 "points": np.zeros((len(roots), K, d)),
                 "cost": np.zeros((len(roots), K)),
                 **self._no_split(len(roots)),

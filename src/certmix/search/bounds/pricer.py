@@ -10,6 +10,7 @@ import numpy as np
 
 from certmix.kernels.arrays import Arrays
 from certmix.kernels.cells import CELLS_FROM, Cells, cells_of
+from certmix.kernels.mass import weighed
 from certmix.kernels.price_parts import Goal, Place, room_for, set_cost, sums
 from certmix.kernels.pricing import price
 from certmix.kernels.sets import local_sets
@@ -126,7 +127,7 @@ class Pricer:
     def means_of(self, which: PricingClass, members: np.ndarray) -> np.ndarray:
         k, a = which.component, self.arrays
         mass, gamma = a.mass[members], a.gamma[k]
-        total = (mass * a.points[a.system[k]][members]).sum(axis=0) + gamma * a.prior_mean[k]
+        total = weighed(mass, a.points[a.system[k]][members]) + gamma * a.prior_mean[k]
         full = mass.sum(axis=0) + gamma
         return np.asarray(np.clip(total / np.where(full > 0, full, 1.0), which.lo, which.hi))
 
