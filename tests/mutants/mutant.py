@@ -19,7 +19,7 @@ class Mutant:
     file, old, new : where, relative to the package, and what becomes of which text
     noticed_by : ways of the soundness program, or test files
     fast : whether it is tried in `make test`
-    compiled : whether the copy's kernels are compiled, for checks that would take too long in plain Python
+    compiled : of a bug in a kernel, whether the copy's are compiled: some checks would take too long in plain Python
     """
 
     name: str
@@ -30,3 +30,7 @@ class Mutant:
     noticed_by: tuple[str, ...]
     fast: bool = False
     compiled: bool = False
+
+    @property
+    def in_kernels(self) -> bool:
+        return self.file.startswith("kernels/")

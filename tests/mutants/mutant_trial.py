@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import sys
 import time
 
@@ -43,6 +44,10 @@ def by_tests(files: list[str]) -> str:
 def main() -> None:
     source, seeds, seconds, *checks = sys.argv[1:]
     assert certmix.__file__.startswith(source), f"the copy is not what is imported: {certmix.__file__}"
+    if "CERTMIX_PLANTED" in os.environ:
+        import sitecustomize
+
+        assert sitecustomize.planted, "nothing is planted"
     files = [c for c in checks if c.endswith(".py")]
     ways = [c for c in checks if not c.endswith(".py")]
     text = by_soundness(ways, int(seeds), float(seconds)) if ways else ""

@@ -1,7 +1,9 @@
-"""Plants a bug in a copy of the package and asks, in a process of its own, whether it is noticed.
+"""Plants a bug and asks, in a process of its own, whether it is noticed.
 
-Kernels call each other in compiled code, which patching a name does not reach; so the text of a copy is changed, and
-the kernels of the copy run as plain Python (NUMBA_DISABLE_JIT) or are compiled into a cache of their own.
+Kernels call each other in compiled code, which patching a name does not reach; so for a bug in a kernel the text of a
+copy of the package is changed, and the kernels of the copy run as plain Python (NUMBA_DISABLE_JIT) or are compiled into
+a cache of their own. A bug anywhere else is put into the text of its file when that is imported, by the process and by
+those that it starts: there is no copy, and the kernels are those that have been compiled.
 """
 
 from __future__ import annotations
@@ -28,6 +30,25 @@ class Answer:
     text: str
 
 
+IMPORTED = """
+import importlib.machinery, json, os
+
+planted = json.loads(os.environ["CERTMIX_PLANTED"])
+plain = importlib.machinery.SourceFileLoader.get_code
+
+
+def get_code(self, name):
+    if self.path != planted["file"]:
+        return plain(self, name)
+    text = self.get_data(self.path).decode()
+    assert text.count(planted["old"]) == 1
+    return self.source_to_code(text.replace(planted["old"], planted["new"]).encode(), self.path)
+
+
+importlib.machinery.SourceFileLoader.get_code = get_code
+"""
+
+
 def plant(mutant: Mutant | None, place: Path) -> Path:
     """A copy of the package with the bug in it; returns the directory to import it from."""
     shutil.copytree(PACKAGE, place / "certmix", ignore=shutil.ignore_patterns("__pycache__"))
@@ -52,10 +73,16 @@ def trial(
     compiled: bool = False,
 ) -> Answer:
     """Run the checks on the copy until one of them notices something; no answer is none that counts."""
-    source = plant(mutant, place)
     environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
-    environment |= {"NUMBA_CACHE_DIR": str(place / "cache")} if compiled else {"NUMBA_DISABLE_JIT": "1"}
-    environment["PYTHONPATH"] = os.pathsep.join([str(source), str(TESTS)])
+    if mutant is None or mutant.in_kernels:
+        source = plant(mutant, place)
+        environment |= {"NUMBA_CACHE_DIR": str(place / "cache")} if compiled else {"NUMBA_DISABLE_JIT": "1"}
+    else:
+        source = PACKAGE.parent
+        (place / "sitecustomize.py").write_text(IMPORTED, encoding="utf-8")
+        change = {"file": str(PACKAGE / mutant.file), "old": mutant.old, "new": mutant.new}
+        environment["CERTMIX_PLANTED"] = json.dumps(change)
+    environment["PYTHONPATH"] = os.pathsep.join([str(place), str(source), str(TESTS)])
     environment.pop("PYTEST_XDIST_WORKER", None)
     command = [sys.executable, str(Path(__file__).with_name("mutant_trial.py")), str(source), str(seeds)]
     try:
