@@ -37,6 +37,7 @@ class Tuning:
     ----------
     first_turn, first_nodes : the first turn at most, and in interval nodes
     interval_node : times a pricing node, for each component: what an interval node costs, about
+    growth : of the turns
     many_components, many_share : with so many boxes of means close little that multipliers do not: of a turn they have
         this share
     """
@@ -44,6 +45,7 @@ class Tuning:
     first_turn: float = 2e8
     first_nodes: int = 500
     interval_node: int = 40
+    growth: float = 1.5
     many_components: int = 10
     many_share: float = 0.1
 
@@ -127,6 +129,11 @@ class Pair:
         return self.interval.nodes * self.per_node + (0.0 if self.bound is None else self.bound.work)
 
     @property
+    def next_work(self) -> float:
+        """What the next turn of both will be, about."""
+        return (self.share + TUNING.growth) * self.turn
+
+    @property
     def proved(self) -> float:
         """The bound of the whole problem that either has proved."""
         tree = -math.inf if self.dual is None else self.dual.proved
@@ -153,7 +160,7 @@ class Pair:
         end = self.interval.nodes + int(self.share * self.turn / self.per_node)
         self.ledger.phase = "boxes of means"
         reason = self.interval.run(pause=lambda: self.interval.nodes >= end)
-        self.turn *= 1.5
+        self.turn *= TUNING.growth
         if reason is None and self.ledger.incumbent is not None:
             self.ledger.phase = "multipliers"
             reason = self._dual_turn(self.bound or self._begun())

@@ -72,7 +72,7 @@ class Race:
         self.recorder = Recorder() if options.certificate else None
         self.bound: SemidefiniteBound | None = None
         self.matrices: Search | None = None
-        self.first = self.pair.turn  # of what the pair does once it has a turn
+        self.first = self.pair.next_work
         self.ended: Termination | None = None
         self.leading = self.ledger.bound
         self._thread = threading.get_ident()
