@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from certmix.highs import Ending, minimise, run, silent_solver
+from certmix.highs import Ending, Program, minimise, run, silent_solver
 from certmix.status import Termination
 from certmix.stopping import Stop, under
 
@@ -29,6 +29,18 @@ def test_only_what_is_declared_whole_is_whole() -> None:
     assert minimise(cost, ROW, *right, upper=2.0)[1].tolist() == [0.0, 1.25]
     whole = minimise(cost, ROW, *right, upper=np.array([9.0, 1.5]), integer=np.array([False, True]))[1]
     assert whole.tolist() == [0.5, 1.0]
+
+
+def test_one_row_more_now_and_again() -> None:
+    """x + 2y >= 3 at costs (1, 1), y at most one: 2. With x >= 2.5 2.75, with y <= 0 3, else the limit."""
+    program = Program(np.ones(2), ROW, np.array([3.0]), np.array([9.0]), upper=np.array([5.0, 1.0]))
+    ending, x = program.solve()
+    assert (ending, x.tolist()) == (Ending.OPTIMAL, [1.0, 1.0])
+    for _ in range(2):  # a row is gone before the next one comes
+        assert program.least_with(np.array([1.0, 0.0]), 2.5, np.inf, 100.0, 1000) == 2.75
+        assert program.least_with(np.array([0.0, 1.0]), -np.inf, 0.0, 100.0, 1000) == 3.0
+        assert program.least_with(np.array([1.0, 1.0]), 7.0, np.inf, 100.0, 1000) == 100.0
+        assert program.least_with(np.array([0.0, 1.0]), -np.inf, 0.0, 2.5, 1000) == 2.5
 
 
 def test_lower_bounds_and_a_start() -> None:

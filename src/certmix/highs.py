@@ -75,18 +75,8 @@ def minimise(
     """
     import highspy
 
-    n = len(cost)
-    whole = np.broadcast_to(integer, n)
-    model = highspy.HighsLp()
-    model.num_row_, model.num_col_ = matrix.shape
-    model.col_cost_ = np.asarray(cost, dtype=np.float64)
-    model.col_lower_ = np.broadcast_to(np.asarray(lower, dtype=np.float64), n)
-    model.col_upper_ = np.broadcast_to(np.asarray(upper, dtype=np.float64), n)
-    model.row_lower_, model.row_upper_ = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
-    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    model.a_matrix_.start_ = matrix.indptr.astype(np.int32)
-    model.a_matrix_.index_ = matrix.indices.astype(np.int32)
-    model.a_matrix_.value_ = matrix.data.astype(np.float64)
+    model = _model(cost, matrix, low, high, lower, upper)
+    whole = np.broadcast_to(integer, len(cost))
     if whole.any():
         kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
         model.integrality_ = [kinds[int(i)] for i in whole]
@@ -101,6 +91,78 @@ def minimise(
         _run_integer(solver, time_limit)
     else:
         run(solver, time_limit)
+    return _answer(solver)
+
+
+class Program:
+    """A linear program as :func:`minimise` has it, that is solved with one row more now and again."""
+
+    def __init__(
+        self,
+        cost: np.ndarray,
+        matrix: csr_matrix,
+        low: np.ndarray,
+        high: np.ndarray,
+        *,
+        lower: np.ndarray | float = 0.0,
+        upper: np.ndarray | float,
+    ) -> None:
+        self.solver = silent_solver()
+        self.solver.passModel(_model(cost, matrix, low, high, lower, upper))
+        self.rows = matrix.shape[0]
+
+    def solve(self) -> tuple[Ending, np.ndarray | None]:
+        run(self.solver)
+        self._basis = self.solver.getBasis()
+        self.value = float(self.solver.getInfo().objective_function_value)
+        return _answer(self.solver)
+
+    def least_with(self, row: np.ndarray, low: float, high: float, most: float, steps: int) -> float:
+        """The least cost with a row more, from the solution without it; ``most``, once it is no less.
+
+        After so many steps of the simplex method, what it had by then.
+        """
+        import highspy
+
+        index = np.flatnonzero(row)
+        self.solver.addRow(low, high, len(index), index.astype(np.int32), row[index])
+        self.solver.setOptionValue("objective_bound", most)
+        self.solver.setOptionValue("simplex_iteration_limit", steps)
+        run(self.solver)
+        infeasible = self.solver.getModelStatus() == highspy.HighsModelStatus.kInfeasible
+        found = math.inf if infeasible else self.solver.getInfo().objective_function_value
+        self.solver.deleteRows(1, np.array([self.rows], dtype=np.int32))
+        self.solver.setBasis(self._basis)
+        return min(float(found), most)
+
+
+def _model(
+    cost: np.ndarray,
+    matrix: csr_matrix,
+    low: np.ndarray,
+    high: np.ndarray,
+    lower: np.ndarray | float,
+    upper: np.ndarray | float,
+) -> Any:
+    import highspy
+
+    n = len(cost)
+    model = highspy.HighsLp()
+    model.num_row_, model.num_col_ = matrix.shape
+    model.col_cost_ = np.asarray(cost, dtype=np.float64)
+    model.col_lower_ = np.broadcast_to(np.asarray(lower, dtype=np.float64), n)
+    model.col_upper_ = np.broadcast_to(np.asarray(upper, dtype=np.float64), n)
+    model.row_lower_, model.row_upper_ = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    model.a_matrix_.start_ = matrix.indptr.astype(np.int32)
+    model.a_matrix_.index_ = matrix.indices.astype(np.int32)
+    model.a_matrix_.value_ = matrix.data.astype(np.float64)
+    return model
+
+
+def _answer(solver: Any) -> tuple[Ending, np.ndarray | None]:
+    import highspy
+
     status = solver.getModelStatus()
     if status == highspy.HighsModelStatus.kInfeasible:
         return Ending.INFEASIBLE, None

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from certmix.engines import Outcome
 from certmix.ledger import Ledger
@@ -93,7 +94,7 @@ class DualEngine:
     def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
         instance = reduced(problem, ledger)
         first_incumbent(instance, ledger, options)
-        with Threads(options.n_threads) as threads:
+        with Threads(options.n_threads) as threads, threadpool_limits(1):
             pair = Pair(instance, threads, ledger, options, ledger.resumed)
             ledger.record, ledger.resumable = pair.record, pair
             reason = pair.finish()
@@ -213,7 +214,7 @@ class Pair:
         if not self.counting:
             return Search(bound, self.ledger, self.options, state=state)
         counting = self.record.counting = CountingBound(bound)
-        return Search(counting, self.ledger, self.options, state=state, largest_batch=1)
+        return Search(counting, self.ledger, self.options, state=state, largest_batch=self.options.n_threads)
 
 
 def interval_search(

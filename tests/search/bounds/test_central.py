@@ -19,6 +19,7 @@ from certmix.search.bounds.counting import CountingBound, sides_of
 from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.interior import Point, central
 from certmix.search.bounds.sides import Side, Sides
+from certmix.search.threads import Threads
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -55,9 +56,11 @@ def test_few_rounds_suffice() -> None:
     assert bound.root_ascent.iterations <= 60
 
 
-def test_children_are_the_sides_of_a_plane() -> None:
+@pytest.mark.parametrize("count", [1, 2])
+def test_children_are_the_sides_of_a_plane(count: int) -> None:
     """A node that falls short is split by a plane; its children have no smaller bounds, and close the gap."""
     bound, value = begun(80, 16, 13, 1e-4)
+    bound.threads = Threads(count)
     counting = CountingBound(bound)
     cutoff = value * (1.0 - 1e-4)
     explored = counting.explore(counting.root(), cutoff)

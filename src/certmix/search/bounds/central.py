@@ -33,7 +33,9 @@ NARROWEST = 1e-3  # and this, in units
 PUSHING = 1e-3  # a multiplier of an end of the box that counts
 NEAR_SETS = 4  # sets for every component that local search begins at
 DEAREST = 4.0  # how many components a component more on a side may be worth
-HOPELESS = 0.25  # how near to what can be reached the bound has to be before an ascent that falls short ends
+# How near to what can be reached the bound has to be before an ascent that falls short ends: a share of what is lacking
+# then, and of what it can add to what was known.
+HOPELESS = 0.25
 
 
 FoundSet = tuple[np.ndarray, int, float]
@@ -81,7 +83,8 @@ class CentralMaster(Columns):
 class CentralAscent(Ascent):
     """Maximises the dual bound of one node.
 
-    ``first`` are multipliers to begin at, with ``prices`` of sides; ``sets`` are those of other ascents.
+    ``first`` are multipliers to begin at, with ``prices`` of sides; ``sets`` are those of other ascents, and ``known``
+    is a bound that the node has from elsewhere.
     """
 
     master: CentralMaster
@@ -95,11 +98,12 @@ class CentralAscent(Ascent):
         first: np.ndarray | None = None,
         prices: np.ndarray | None = None,
         sets: Iterable[FoundSet] = (),
+        known: float = -math.inf,
         **settings: Any,
     ) -> None:
         super().__init__(pricer, classes, scale, **settings)
         self.whole = classes
-        self.first, self.others = first, sets
+        self.first, self.others, self.known = first, sets, known
         self.best_prices = np.zeros(len(self.sides)) if prices is None else prices
         self.means: list[np.ndarray] = []  # of the sets, in the order of the master
         self.slopes: list[float] = []
@@ -201,7 +205,8 @@ class CentralAscent(Ascent):
                 self.firmness = min(self.firmness * FIRMER, FIRMEST)
             short = max(reach - proved, self.blur(cutoff))
             push = self.unit * float(self._push() @ self.side)
-            if reach < cutoff and reach + push < cutoff and reach - self.best < HOPELESS * (cutoff - reach):
+            worth = min(cutoff - reach, reach - self.known)
+            if reach + push < cutoff and reach - max(self.best, self.known) < HOPELESS * worth:
                 break
             blur = self.blur(cutoff)
             done = reach - self.best <= 1.5 * blur or (not added and self.unit * solved.gap <= blur)
@@ -221,7 +226,9 @@ class CentralAscent(Ascent):
         start = Point(
             self.point.y, rows, np.maximum(self.point.lower, 1e-8), np.maximum(self.point.upper, 1e-8)
         )
-        self.solved = central(matrix, cost, gain, low, high, start, wanted, pull, self.towards)
+        self.solved = central(
+            matrix, cost, gain, low, high, start, wanted, pull, self.towards, len(gain) - len(self.low)
+        )
         if self.solved is not None:
             self.point = self.solved.point
             self._slack = cost - matrix @ self.point.y
@@ -254,6 +261,11 @@ class CentralAscent(Ascent):
             [self.solved.point.rows, np.zeros(len(self.means) - len(self.solved.point.rows))]
         )
 
+    def slack(self) -> np.ndarray:
+        """How far every set is from its price, in units; zero for those that came after the last program."""
+        known = np.zeros(0) if self.solved is None else self._slack
+        return np.concatenate([known, np.zeros(len(self.means) - len(known))])
+
     # -- local pricing ---------------------------------------------------------------------------------------
     def add_set(self, i: int, members: np.ndarray, slope: float) -> bool:
         added = super().add_set(i, members, slope)
@@ -264,10 +276,7 @@ class CentralAscent(Ascent):
     def _starting_points(self, i: int, fresh: int = 8) -> tuple[np.ndarray, np.ndarray]:
         """The sets that the program cares for, what exact pricing has just found, and some groups."""
         recent = super()._starting_points(i, self.count)
-        if self.solved is None:
-            slack = np.zeros(len(self.means))
-        else:
-            slack = np.concatenate([self._slack, np.zeros(len(self.means) - len(self._slack))])
+        slack = self.slack()
         rows = np.flatnonzero(np.array(self.cells) == i)
         rows = rows[np.argsort(slack[rows], kind="stable")][: NEAR_SETS * self.count]
         means = [self.means[j] for j in rows]

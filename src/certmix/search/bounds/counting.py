@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from certmix.search.bounds.base import Explored
@@ -10,10 +12,10 @@ from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.planes import best_plane
 from certmix.search.bounds.sides import Side, Sides
 from certmix.search.nodes import Nodes
+from certmix.search.threads import Threads
 
 MOST_SIDES = 24
 ITERATIONS = 100
-RISE = 0.05  # a node whose bound rose by less of what is lacking is not split again
 BUDGET = 4  # times the limit of one pricing
 
 
@@ -22,7 +24,8 @@ class CountingBound:
 
     A node's children have at least so many on the left of one more plane, or fewer: the plane is one that the master
     program of the node has a fraction of a component on the left of. A node without such a plane is a leaf, with the
-    bound that it has. Sets that one node has found serve all that come after it, so nodes are looked at one by one.
+    bound that it has. Sets that one node has found serve all that come after it, so only a few are looked at side
+    by side.
     """
 
     reaches = True
@@ -53,32 +56,57 @@ class CountingBound:
 
     def explore(self, nodes: Nodes, cutoff: float) -> Explored:
         fields = {name: array.copy() for name, array in nodes.fields.items()}
-        opened, clusterings = np.zeros(len(nodes), dtype=bool), []
-        for i in range(len(nodes)):
-            if self.dual.should_stop():
+        opened = np.zeros(len(nodes), dtype=bool)
+        found: list[tuple[CentralAscent, Side | None] | None] = [None] * len(nodes)
+        threads = self.dual.threads if len(nodes) == 1 else Threads(1)
+
+        def work(first: int, last: int) -> None:
+            for i in range(first, last):
+                if not self.dual.should_stop():
+                    found[i] = self._look(nodes, i, cutoff, threads)
+
+        self.dual.threads.over(len(nodes), work)
+        clusterings = []
+        for i, answer in enumerate(found):
+            if answer is None:
                 opened[i] = True  # nothing is known of it that was not before
                 continue
-            sides = sides_of(nodes, i)
-            ascent = self.dual.root_ascent
-            if len(sides) or not isinstance(ascent, CentralAscent):
-                ascent = self.ascent(sides, nodes["multipliers"][i], nodes["prices"][i, : len(sides)], cutoff)
+            (ascent, plane), sides = answer, sides_of(nodes, i)
+            self._keep(ascent)
             fields["bound"][i] = max(fields["bound"][i], ascent.best + self.dual.shift)
             fields["multipliers"][i] = ascent.best_t
             fields["prices"][i, : len(sides)] = ascent.best_prices
             clusterings += self.dual.labels_of(ascent.partitions)
             if fields["bound"][i] >= cutoff:
                 self.proved[sides] = ascent.best_t, ascent.best_prices
-                continue
-            lacking = cutoff - fields["bound"][i]
-            rose = len(sides) == 0 or fields["bound"][i] - nodes.bound[i] > RISE * lacking
-            plane = best_plane(ascent, lacking) if rose and len(sides) < MOST_SIDES else None
-            if plane is not None:
+            elif plane is not None:
                 self.split[sides] = plane
                 opened[i] = True
         return Explored(Nodes(fields), opened, clusterings)
 
+    def _look(
+        self, nodes: Nodes, i: int, cutoff: float, threads: Threads
+    ) -> tuple[CentralAscent, Side | None]:
+        """The ascent of a node, and the plane to split it by if that is worth it."""
+        sides, ascent = sides_of(nodes, i), self.dual.root_ascent
+        if len(sides) or not isinstance(ascent, CentralAscent):
+            prices = nodes["prices"][i, : len(sides)]
+            ascent = self.ascent(
+                sides, nodes["multipliers"][i], prices, cutoff, float(nodes.bound[i]), threads
+            )
+        bound = max(float(nodes.bound[i]), ascent.best + self.dual.shift)
+        if bound >= cutoff or len(sides) >= MOST_SIDES:
+            return ascent, None
+        return ascent, best_plane(ascent, cutoff - bound)
+
     def ascent(
-        self, sides: Sides, multipliers: np.ndarray, prices: np.ndarray, cutoff: float
+        self,
+        sides: Sides,
+        multipliers: np.ndarray,
+        prices: np.ndarray,
+        cutoff: float,
+        known: float = -math.inf,
+        threads: Threads | None = None,
     ) -> CentralAscent:
         """The ascent of a node, to its end."""
         dual = self.dual
@@ -90,21 +118,25 @@ class CountingBound:
             first=multipliers if np.any(multipliers) else None,
             prices=prices,
             sets=self.sets,
+            known=known - dual.shift,
             sides=sides,
             seed=dual.seed + len(sides),
             resolution=dual.resolution,
-            threads=dual.threads,
+            threads=threads or dual.threads,
             should_stop=dual.should_stop,
         )
         ascent.begin(dual.partition, cutoff - dual.shift, limit)
         ascent.advance(cutoff - dual.shift, ITERATIONS, limit, BUDGET * limit)
         dual.count(ascent.nodes)
+        return ascent
+
+    def _keep(self, ascent: CentralAscent) -> None:
+        """The sets of a node, for all that come after it."""
         for members, c, slope in ascent.sets():
             key = c, members.tobytes()
             if key not in self.seen:
                 self.seen.add(key)
                 self.sets.append((members, c, slope))
-        return ascent
 
     def branch(self, explored: Explored) -> Nodes:
         children: list[dict[str, np.ndarray]] = []

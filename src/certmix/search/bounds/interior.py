@@ -14,8 +14,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.sparse import csr_matrix, diags
+from scipy.linalg import LinAlgError
+from scipy.sparse import csr_matrix
+
+from certmix.search.bounds.envelope import Normal
 
 MOST_STEPS = 25
 NEAR = 1e-6  # how far rows may be from what they are said to be, in units
@@ -53,18 +55,20 @@ def central(
     wanted: float,
     pull: np.ndarray,
     towards: np.ndarray,
+    border: int = 0,
 ) -> Solved | None:
     """A central point whose value is within about ``wanted`` of the best; None when the numbers give out.
 
-    ``start`` lies strictly between the ends of its variables; rows may be broken.
+    ``start`` lies strictly between the ends of its variables; rows, which are zeros and ones, may be broken. The last
+    ``border`` variables are in rows all over the place.
     """
     across, has_low, has_high = matrix.T.tocsr(), np.isfinite(low), np.isfinite(high)
-    n, m = len(gain), len(cost) + int(has_low.sum()) + int(has_high.sum())
+    m = len(cost) + int(has_low.sum()) + int(has_high.sum())
     y, x = start.y.copy(), start.rows.copy()
     below, above = start.lower * has_low, start.upper * has_high
     slack = cost - matrix @ y
     slack = np.maximum(slack, 1e-2 * max(float(np.abs(slack).mean()), 1e-3))
-    diagonal = np.arange(n)
+    normal = Normal(matrix, border)
 
     def complementarity() -> float:
         return float(x @ slack + below[has_low] @ down[has_low] + above[has_high] @ up[has_high])
@@ -77,18 +81,15 @@ def central(
         if mu * m <= 1.5 * wanted and float(np.abs(away).max(initial=0.0)) <= NEAR:
             break
         weight = x / slack
-        normal = (across @ diags(weight) @ matrix).toarray()
-        normal[diagonal, diagonal] += below / down + above / up + pull
-        normal[diagonal, diagonal] *= 1.0 + 1e-13
         try:
-            factor = cho_factor(normal, lower=True, overwrite_a=True, check_finite=False)
+            factor = normal.factor(weight, below / down + above / up + pull)
         except LinAlgError:
             break
 
         def step(row: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, ...]:
             """The step to complementarities that are so much more than now."""
             right = lacking - across @ (row / slack - weight * away) + lower / down - upper / up  # noqa: B023
-            dy = cho_solve(factor, right, check_finite=False)  # noqa: B023
+            dy = factor.solve(right)  # noqa: B023
             ds = away - matrix @ dy  # noqa: B023
             dx = row / slack - weight * ds  # noqa: B023
             return dy, ds, dx, (lower - below * dy) / down, (upper + above * dy) / up  # noqa: B023

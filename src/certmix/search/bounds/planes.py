@@ -5,61 +5,75 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import csr_matrix, eye, hstack
 
-from certmix.highs import Ending, minimise
+from certmix.highs import Ending, Program
 from certmix.search.bounds.central import CentralAscent
 from certmix.search.bounds.sides import Side
 
 FRACTION = 0.02  # of a component that counts
-WORTH = 0.1  # share of what is lacking that both sides have to bring
-TRIED = 8  # planes for every coordinate
+WORTH = 0.02  # share of what is lacking that both sides have to bring; more of the one makes up for less of the other,
+LEAST = 1e-3  # down to this
+TRIED = 8  # planes for every coordinate,
+IN_VAIN = 5  # until so many in a row were no better than the best,
+MOST_STEPS = 300  # with so many steps of the simplex method for each
 
 
 def best_plane(ascent: CentralAscent, lacking: float) -> Side | None:
-    """A plane with a fraction of a component on its left in the master program; None where none brings much."""
-    sets = ascent.master.sets()
-    members = csr_matrix(np.array([s for s, _ in sets]).T.astype(float))
-    cells = np.array([cell for _, cell in sets])
-    means, filled = np.array(ascent.means), np.array(ascent.cells) >= 0
-    costs = ascent.master.costs()
-    of_class = csr_matrix((ascent.owner[cells] == np.arange(len(ascent.counts))[:, None]).astype(float))
-    known = csr_matrix((ascent.inside[cells] * filled[:, None]).T)
-    free, signs, numbers = int(ascent.free.sum()), ascent.sides.signs, ascent.sides.numbers
-    least = np.concatenate([np.ones(free), ascent.counts, np.where(signs > 0, numbers, -math.inf)])
-    most = np.concatenate([np.ones(free), ascent.counts, np.where(signs > 0, math.inf, numbers)])
-    matrix = vstack([members[ascent.free], of_class, known]).tocsr()
-    upper = np.where(filled, 1.0, ascent.counts[ascent.owner[cells]])
+    """A plane with a fraction of a component on its left in the master program; None where none brings much.
 
-    def least_cost(
-        row: np.ndarray | None = None, low: float = 0.0, high: float = 0.0
-    ) -> tuple[float, np.ndarray]:
-        """Of the program, with one more row if there is one; infinite when nothing is left."""
-        rows = matrix if row is None else vstack([matrix, csr_matrix(row[None])]).tocsr()
-        ends = (least, most) if row is None else (np.append(least, low), np.append(most, high))
-        ending, x = minimise(costs, rows, *ends, upper=upper)
-        if ending is Ending.INFEASIBLE or x is None:
-            return math.inf, np.zeros(len(costs))
-        return float(costs @ x), x
-
-    value, x = least_cost()
-    if not math.isfinite(value):
+    The best one has the largest product of what its two sides bring. Of the sets only those count whose reduced cost is
+    no more than what is lacking.
+    """
+    program, kept = _program(ascent, lacking)
+    means, filled = np.array(ascent.means)[kept], np.array(ascent.cells)[kept] >= 0
+    ending, x = program.solve()
+    if ending is not Ending.OPTIMAL or x is None:
         return None
-    best, found = WORTH * lacking / ascent.unit, None
-    for axis, at, least_number in _candidates(means, np.where(filled, x, 0.0)):
-        left = (filled & (means[:, axis] <= at)).astype(float)
-        more = least_cost(left, least_number, math.inf)[0] - value
-        fewer = least_cost(left, -math.inf, least_number - 1)[0] - value
-        gain = min(more, fewer) + 1e-3 * min(max(more, fewer), 1e3 * min(more, fewer))
+    value, enough = program.value, lacking / ascent.unit
+    best, found, in_vain = (WORTH * enough) ** 2, None, 0
+    for axis, at, least_number in _candidates(means, np.where(filled, x[: len(kept)], 0.0)):
+        left = np.zeros(len(x))
+        left[: len(kept)] = filled & (means[:, axis] <= at)
+        gain = 1.0
+        for low, high in ((least_number, math.inf), (-math.inf, least_number - 1)):
+            brings = program.least_with(left, low, high, value + enough, MOST_STEPS) - value
+            gain *= max(brings, LEAST * enough)
+        in_vain += 1
         if gain > best:
-            best, found = gain, Side(axis, at, least_number, True)
+            best, found, in_vain = gain, Side(axis, at, least_number, True), 0
+        if found is not None and in_vain >= IN_VAIN:
+            break
     return found
 
 
+def _program(ascent: CentralAscent, lacking: float) -> tuple[Program, np.ndarray]:
+    """The master program in terms of sets, and which of them are in it; they come first.
+
+    The ends of the boxes of multipliers and prices are what it costs to leave a group out or take it twice, and to
+    break a side: known sets need not make a clustering.
+    """
+    cells, signs = np.array(ascent.cells), ascent.sides.signs
+    kept = np.flatnonzero((ascent.slack() <= lacking / ascent.unit) | (cells < 0))
+    rows, costs = ascent.master.rows()
+    free, sides = len(ascent.low), len(signs)
+    apart = np.zeros((free + len(ascent.counts), sides))
+    beside = np.vstack([apart, np.diag(signs)])
+    one = eye(rows.shape[1], free)
+    matrix = hstack([rows[kept].T, one, -one, csr_matrix(beside)]).tocsr()
+    ones, numbers = np.ones(free), ascent.sides.numbers
+    least = np.concatenate([ones, ascent.counts, np.where(signs > 0, numbers, -math.inf)])
+    most = np.concatenate([ones, ascent.counts, np.where(signs > 0, math.inf, numbers)])
+    priced = np.concatenate([costs[kept], ascent.high, -ascent.low, np.full(sides, ascent.dearest)])
+    upper = np.full(len(priced), math.inf)
+    upper[: len(kept)] = np.where(cells[kept] < 0, math.inf, 1.0)
+    return Program(priced, matrix, least, most, upper=upper), kept
+
+
 def _candidates(means: np.ndarray, x: np.ndarray) -> list[tuple[int, float, int]]:
-    """``(axis, at, least number)`` of planes that are worth a trial."""
+    """``(axis, at, least number)`` of planes that are worth a trial, the likeliest first."""
     used = np.flatnonzero(x > 1e-6)
-    found = []
+    found: list[tuple[float, tuple[int, float, int]]] = []
     for axis in range(means.shape[1]):
         order = used[np.argsort(means[used, axis], kind="stable")]
         place, left = means[order, axis], np.cumsum(x[order])[:-1]
@@ -67,5 +81,6 @@ def _candidates(means: np.ndarray, x: np.ndarray) -> list[tuple[int, float, int]
         score = np.where((part > FRACTION) & (gap > 0), part * np.sqrt(np.maximum(gap, 0.0)), 0.0)
         for i in np.argsort(-score, kind="stable")[:TRIED]:
             if score[i] > 0:
-                found.append((axis, float(0.5 * (place[i] + place[i + 1])), math.ceil(left[i] - FRACTION)))
-    return found
+                at = float(0.5 * (place[i] + place[i + 1]))
+                found.append((float(score[i]), (axis, at, math.ceil(left[i] - FRACTION))))
+    return [plane for _, plane in sorted(found, key=lambda each: -each[0])]

@@ -1,0 +1,139 @@
+"""Cholesky factors of the normal matrices of the master program, whose sets only tie neighbours together.
+
+In an order in which neighbours are near each other (reverse Cuthill-McKee) every row has its first entry at some
+column, and so has the row of the factor. Rows are kept in blocks, each from the first column that one of its rows
+needs, so that the work is products of dense matrices. The few prices that all sets have in common come last, as a
+border.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dtrtri
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+from certmix.kernels.products import add_products
+
+BLOCK = 128  # rows
+
+
+class Normal:
+    """``rows' diag(weight) rows + diag(diagonal)`` for one matrix of zeros and ones and any weights.
+
+    ``border`` is how many of the last variables are in rows all over the place.
+    """
+
+    def __init__(self, rows: csr_matrix, border: int) -> None:
+        self.n = rows.shape[1] - border
+        inner = rows[:, : self.n].tocsr()
+        order = reverse_cuthill_mckee((inner.T @ inner).tocsr(), symmetric_mode=True)
+        place = np.empty(self.n, dtype=np.int64)
+        place[order] = np.arange(self.n)
+        self.order = order.astype(np.int64)
+        self.inner = csr_matrix((inner.data, place[inner.indices], inner.indptr), shape=inner.shape)
+        self.inner.sort_indices()
+        self.outer = rows[:, self.n :].toarray()
+        starts, places = self.inner.indptr[:-1], self.inner.indices
+        lowest = np.arange(self.n)
+        filled = np.flatnonzero(np.diff(self.inner.indptr))
+        first = np.repeat(places[starts[filled]], np.diff(self.inner.indptr)[filled])
+        np.minimum.at(lowest, places, first)
+        self.starts = range(0, self.n, BLOCK)
+        self.begins = [BLOCK * int(lowest[a : a + BLOCK].min() // BLOCK) for a in self.starts]
+        # where the entries of a row, and the blocks of rows, are in one long array
+        self.room, self.row = 0, np.empty(self.n, dtype=np.int64)
+        for start, begin in zip(self.starts, self.begins, strict=True):
+            end = min(start + BLOCK, self.n)
+            self.row[start:end] = self.room - begin + (end - begin) * np.arange(end - start)
+            self.room += (end - start) * (end - begin)
+
+    def factor(self, weight: np.ndarray, diagonal: np.ndarray) -> Factor:
+        """Raises LinAlgError where the matrix is not positive, as far as rounding tells."""
+        flat = np.zeros(self.room)
+        add_products(self.inner.indptr, self.inner.indices, weight, self.row, flat)
+        flat[self.row + np.arange(self.n)] += diagonal[: self.n][self.order]
+        inner = Envelope(flat, self.starts, self.begins)
+        border = self.outer * weight[:, None]
+        half = inner.forward(self.inner.T @ border)
+        corner = self.outer.T @ border + np.diag(diagonal[self.n :]) - half.T @ half
+        return Factor(self.order, inner, half, cho_factor(corner, lower=True, check_finite=False))
+
+
+class Envelope:
+    """The factor of a matrix in blocks of rows, each of which ends with the inverse of its corner."""
+
+    def __init__(self, flat: np.ndarray, starts: range, begins: list[int]) -> None:
+        self.starts, self.begins = starts, begins
+        self.panels: list[np.ndarray] = []
+        at = 0
+        for i, (start, begin) in enumerate(zip(starts, begins, strict=True)):
+            rows = min(BLOCK, starts.stop - start)
+            width = start + rows - begin
+            panel = flat[at : at + rows * width].reshape(rows, width)
+            at += rows * width
+            for j in range(begin // BLOCK, i):
+                self._settle(panel, begin, j)
+            before, own = panel[:, : start - begin], panel[:, start - begin :]
+            own -= before @ before.T
+            own[:] = _inverse(own)
+            self.panels.append(panel)
+
+    def _settle(self, panel: np.ndarray, begin: int, j: int) -> None:
+        """The entries of a block of rows in the columns of block j."""
+        at, theirs = self.starts[j] - begin, self.panels[j]
+        mine = panel[:, at : at + BLOCK]
+        shared = min(at, self.starts[j] - self.begins[j])  # columns before those in which both have entries
+        corner = theirs.shape[1] - len(theirs)
+        if shared:
+            mine -= panel[:, at - shared : at] @ theirs[:, corner - shared : corner].T
+        mine[:] = mine @ theirs[:, corner:].T
+
+    def forward(self, right: np.ndarray) -> np.ndarray:
+        x = right.copy()
+        for start, begin, panel in zip(self.starts, self.begins, self.panels, strict=True):
+            own = slice(start, start + len(panel))
+            x[own] = panel[:, start - begin :] @ (x[own] - panel[:, : start - begin] @ x[begin:start])
+        return x
+
+    def backward(self, right: np.ndarray) -> np.ndarray:
+        x = right.copy()
+        for start, begin, panel in zip(
+            reversed(self.starts), self.begins[::-1], self.panels[::-1], strict=True
+        ):
+            own = slice(start, start + len(panel))
+            x[own] = panel[:, start - begin :].T @ x[own]
+            x[begin:start] -= panel[:, : start - begin].T @ x[own]
+        return x
+
+
+def _inverse(matrix: np.ndarray) -> np.ndarray:
+    """Of the lower factor of a matrix."""
+    lower, wrong = dpotrf(matrix, lower=1, clean=1)
+    if wrong == 0:
+        lower, wrong = dtrtri(lower, lower=1, overwrite_c=1)
+    if wrong:
+        raise LinAlgError
+    return np.asarray(lower)
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Of a matrix with a border."""
+
+    order: np.ndarray
+    inner: Envelope
+    half: np.ndarray
+    corner: tuple[np.ndarray, bool]
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        n = len(self.order)
+        first = self.inner.forward(right[:n][self.order])
+        last = cho_solve(self.corner, right[n:] - self.half.T @ first, check_finite=False)
+        x = np.empty(len(right))
+        x[self.order] = self.inner.backward(first - self.half @ last)
+        x[n:] = last
+        return x

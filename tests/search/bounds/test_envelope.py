@@ -1,0 +1,67 @@
+"""Factors of matrices whose entries lie near the diagonal, in some order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.linalg import LinAlgError
+from scipy.sparse import csr_matrix
+
+from certmix.kernels.products import add_products
+from certmix.search.bounds.envelope import BLOCK, Normal
+
+
+def rows_of(n: int, border: int, count: int, width: int, seed: int) -> np.ndarray:
+    """Neighbours on a line whose places are shuffled, and anything in the border; some rows have nobody."""
+    rng = np.random.default_rng(seed)
+    rows, name = np.zeros((count, n + border)), rng.permutation(n)
+    for i in range(count):
+        first, some = rng.integers(n), rng.uniform(size=width) < 0.7
+        rows[i, name[(first + np.flatnonzero(some)).clip(max=n - 1)]] = 1.0
+        rows[i, n:] = rng.integers(0, 2, size=border)
+    rows[::7, :n] = 0.0
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("n", "border", "width"),
+    [(5, 1, 3), (BLOCK, 2, 9), (BLOCK + 1, 0, 20), (3 * BLOCK + 17, 3, 40), (300, 2, 300)],
+)
+def test_the_factor_solves_what_the_whole_matrix_solves(n: int, border: int, width: int) -> None:
+    """Like a solver for dense matrices, for one block of rows and for several, with and without a border."""
+    rng = np.random.default_rng(n)
+    rows = rows_of(n, border, 2 * n, width, n)
+    weight, diagonal = rng.uniform(size=2 * n) ** 4, rng.uniform(1e-3, 1.0, size=n + border)
+    normal = Normal(csr_matrix(rows), border)
+    right = rng.normal(size=n + border)
+    for factor in (1.0, 1e-3):  # other weights, the same places
+        dense = (rows * (factor * weight)[:, None]).T @ rows + np.diag(diagonal)
+        found = normal.factor(factor * weight, diagonal).solve(right)
+        np.testing.assert_allclose(dense @ found, right, atol=1e-8)
+
+
+def test_neighbours_need_little_room() -> None:
+    """Of rows that tie neighbours only, most blocks of the matrix are not stored, however places are shuffled."""
+    n = 8 * BLOCK
+    normal = Normal(csr_matrix(rows_of(n, 1, 3 * n, 30, 0)), 1)
+    assert normal.room < 0.35 * n**2
+
+
+def test_a_matrix_that_is_not_positive_is_refused() -> None:
+    """By the error that a solver for dense matrices raises."""
+    normal = Normal(csr_matrix(rows_of(20, 1, 40, 4, 1)), 1)
+    with pytest.raises(LinAlgError):
+        normal.factor(np.full(40, -1.0), np.full(21, 1e-3))
+
+
+def test_products_of_sets_with_themselves() -> None:
+    """The lower half of the sum of outer products, wherever its rows are."""
+    rng = np.random.default_rng(0)
+    sets = rng.uniform(size=(9, 6)) < 0.5
+    weight, matrix = rng.uniform(size=9), csr_matrix(sets.astype(float))
+    row = 7 * rng.permutation(6)  # rows of six entries in an array with gaps
+    flat = np.zeros(42)
+    add_products(matrix.indptr, matrix.indices, weight, row, flat)
+    whole = sum(w * np.outer(s, s) for w, s in zip(weight, sets, strict=True))
+    for q in range(6):
+        np.testing.assert_allclose(flat[row[q] : row[q] + 6], np.where(np.arange(6) <= q, whole[q], 0.0))
