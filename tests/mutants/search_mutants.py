@@ -15,6 +15,7 @@ ACCOUNT = ("tests/search/test_loop_account.py",)
 ROUNDING = ("tests/nasty/test_exact_optimum.py",)
 RESUME = ("tests/search/test_loop_resumed.py",)
 RACE = ("tests/search/test_race.py",)
+COUNTING = ("tests/search/bounds/test_counting.py",)
 EMPTY = ("tests/search/bounds/test_dual.py",)
 
 SEARCH = (
@@ -77,6 +78,31 @@ SEARCH = (
         "return 1e300\n",
         ("tests/search/test_race_turns.py",),
         fast=True,
+    ),
+    # -- the sides of planes -----------------------------------------------------------------------------------
+    Mutant(
+        "one more on the left",
+        "A side that has at least so many means has one more.",
+        "search/bounds/sides.py",
+        "side.least if side.left else side.least - 1 for",
+        "side.least + 1 if side.left else side.least - 1 for",
+        COUNTING,
+    ),
+    Mutant(
+        "right is left",
+        "The cell on the right of a plane counts as one on its left.",
+        "search/bounds/sides.py",
+        "float(high_ends[side.axis] <= side.at)",
+        "float(low_ends[side.axis] <= side.at)",
+        COUNTING,
+    ),
+    Mutant(
+        "one side only",
+        "A node that is split by a plane has one child.",
+        "search/bounds/counting.py",
+        "for left in (True, False):",
+        "for left in (True,):",
+        COUNTING,
     ),
     # -- the loop, the ledger, the status ----------------------------------------------------------------------
     Mutant(

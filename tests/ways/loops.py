@@ -18,14 +18,16 @@ from certmix.paper.bnb.relaxation import RelaxationBound
 from certmix.presolve.first_bound import first_bound
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem
-from certmix.search.bounds import dual, pricer
+from certmix.search.bounds import counting, dual, pricer
 from certmix.search.bounds.base import Bound
+from certmix.search.bounds.central import CentralAscent
 from certmix.search.bounds.counting import CountingBound
 from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.line import LineBound, applies
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
 from certmix.search.bounds.semidefinite.warm import WarmStore
+from certmix.search.bounds.sides import Side
 from certmix.search.frontier import OPEN_BYTES
 from certmix.search.loop import search
 from certmix.search.stopping import stop_reason
@@ -158,12 +160,22 @@ def dual_loop_way(name: str, often: float, cells_from: int) -> Way:
 
 
 def counting_way(name: str, often: float) -> Way:
-    """Few components are many."""
+    """Few components are many; planes are those that seem good, or any."""
 
     def run(draw: Draw) -> Claim:
+        def any_plane(ascent: CentralAscent, lacking: float) -> Side:
+            axis = int(draw.rng.integers(len(ascent.classes[0].lo)))
+            most = int(ascent.count)
+            low, high = (min(c.lo[axis] for c in ascent.classes), max(c.hi[axis] for c in ascent.classes))
+            return Side(axis, float(draw.rng.uniform(low, high)), int(draw.rng.integers(1, most + 1)), True)
+
         start = draw.truth.labels if draw.chance(0.5) else draw.poor()
         options = draw.options(start=start, node_limit=60 if draw.chance(0.3) else draw.few_nodes(1.0))
-        with mock.patch.object(dual, "MANY_COMPONENTS", 1):
+        plane = any_plane if draw.chance(0.5) else counting.best_plane
+        with (
+            mock.patch.object(dual, "MANY_COMPONENTS", 1),
+            mock.patch.object(counting, "best_plane", plane),
+        ):
             found = by_loop(name, draw.problem, counting_bound, options)
         # Leaves may be left that no plane splits: an engine goes on with boxes of means then.
         ended = found.termination is Termination.EXHAUSTED and found.status is not Status.OPTIMAL
