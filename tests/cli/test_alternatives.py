@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 RUN = "alternatives data.csv --columns a,b --variance 0.1 -k 2"
 
 
@@ -13,6 +15,15 @@ def test_a_listing_and_a_sentence(certmix) -> None:
     answer = certmix(RUN)
     assert answer.code == 0
     assert "This is all: it is proved that there are no others." in " ".join(answer.out.split())
+
+
+@pytest.mark.parametrize(
+    ("option", "says"), [("--limit 0", "--limit must be"), ("--within -1", "--within must be")]
+)
+def test_what_is_wrong_is_said_before_any_work(certmix, option, says) -> None:
+    answer = certmix(f"{RUN} {option}")
+    assert answer.code == 2
+    assert answer.err.startswith(f"certmix: error: {says}")
 
 
 def test_more_than_the_limit_are_not_all(certmix) -> None:

@@ -32,7 +32,7 @@ from certmix.io.strict_json import dumps
 from certmix.options import Options
 from certmix.result import Result
 from certmix.sensitivity.alternatives import Alternatives, alternatives
-from certmix.sensitivity.asking import checked_within, positions
+from certmix.sensitivity.asking import checked_limit, checked_within, positions
 from certmix.sensitivity.margins import Stability
 from certmix.sensitivity.run import stability
 from certmix.sensitivity.table import progress
@@ -90,8 +90,12 @@ def _run(
     check: Callable[[Asked], None] = lambda _: None,
 ) -> int:
     refuse_early(options)
-    if output.within is not None:
-        checked_within(output.within)
+    try:
+        if output.within is not None:
+            checked_within(output.within)
+        checked_limit(getattr(output, "limit", 1))
+    except InputError as error:
+        raise InputError(f"--{error}") from None
     check_shown(output)
     if output.out is not None:
         check_directory(output.out, overwrite=output.overwrite)

@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 
 from certmix import interruption
-from certmix.errors import InputError
 from certmix.io.strict_json import finite
 from certmix.ledger import Observer
 from certmix.options import Options
 from certmix.presolve.groups import group_samples
 from certmix.problem import Problem
 from certmix.result import Result
-from certmix.sensitivity.asking import asked
+from certmix.sensitivity.asking import asked, checked_limit
 from certmix.sensitivity.forced import under
 from certmix.sensitivity.margins import Stability, about
 from certmix.sensitivity.partitions import Piece, canonical, namings
@@ -161,10 +160,9 @@ def alternatives(
     Alternatives
         ``alternatives.complete`` says whether there are no others.
     """
-    if isinstance(limit, bool) or not isinstance(limit, (int, np.integer)) or limit < 1:
-        raise InputError(f"limit must be a whole number >= 1, not {limit!r}")
+    limit = checked_limit(limit)
     problem, result, within, options = asked(result, within, problem, options, given, observers)
-    return _Search(problem, result, within, int(limit), options, listener, observers).run()
+    return _Search(problem, result, within, limit, options, listener, observers).run()
 
 
 class _Search:

@@ -74,6 +74,12 @@ def checked_within(within: Any) -> float:
     return float(within)
 
 
+def checked_limit(limit: Any) -> int:
+    if isinstance(limit, bool) or not isinstance(limit, (int, np.integer)) or limit < 1:
+        raise InputError(f"limit must be a whole number >= 1, not {limit!r}")
+    return int(limit)
+
+
 def positions(problem: Problem, pairs: Pairs) -> list[tuple[int, int]]:
     """The positions of pairs of samples."""
     found = []
