@@ -231,6 +231,8 @@ def test_noise_is_a_component_like_others() -> None:
     )
     assert two["25"].representative == "26"
     assert two["25"].state is State.FIXED
+    one = stability(Problem([[3.0]], 1, variance=1.0, noise=1.0), 2.0, threads=1)  # and nobody else is there
+    assert (one["0"].component, one["0"].representative) == ("noise", None)
 
 
 def test_links_that_bend_count_in_margins() -> None:

@@ -151,10 +151,12 @@ def _another_model(draw: Draw) -> Draw:
             )
             links = random_soft_links(p.n_samples, rng, scale, p.samples.named)
             problem = problem.replace(constraints=[*problem.given_constraints, *links])
-        every = Enumerated(problem)
     except (InputError, InfeasibleError):
         return draw
-    if not len(every.value) or problem.n_components**p.n_samples > MOST_CLUSTERINGS:
+    if problem.n_components**p.n_samples > MOST_CLUSTERINGS:
+        return draw
+    every = Enumerated(problem)
+    if not len(every.value):
         return draw
     truth = replace(draw.truth, optimum=float(every.value.min()))
     return replace(draw, problem=problem, truth=truth)

@@ -83,7 +83,7 @@ class Questions:
 
     def differing(self, labels: np.ndarray) -> np.ndarray:
         """For every question, whether a clustering has the opposite."""
-        same = labels[self._first] == labels[self._second]
+        same = labels[self._first] == labels[np.maximum(self._second, 0)]  # nobody is not the last sample
         same[self._alone] = np.bincount(labels)[labels[self._first[self._alone]]] == self._copies
         same[self._noise] = labels[self._first[self._noise]] == self._last
         return np.asarray(same != self._together)
