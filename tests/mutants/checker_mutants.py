@@ -32,6 +32,8 @@ VERTICES = ("tests/verify/claims/test_vertices.py",)
 EACH = ("tests/verify/claims/test_vertices_certificates.py",)
 COMPARING = ("tests/certificate/test_comparing.py",)
 MARGINS = ("tests/verify/claims/test_margins.py",)
+TORN = ("tests/verify/claims/test_prices.py",)
+BY_PRICES = ("tests/sensitivity/test_prices.py",)
 SOFT = ("tests/verify/claims/test_softlinks.py",)
 NOISE = ("tests/problem/test_noise.py",)
 
@@ -60,6 +62,20 @@ CHECKER = (
             "whole.inside(t, chain.statement()).walk(least, IN_COORDINATES)", "pass", MARGINS),
     planted("least without relaxation", "A bound without relaxation counts for exchange arguments in coordinates.",
             "claims/margins.py", "walk(least, IN_COORDINATES)", "walk(least, STEPS)", MARGINS, True),
+    planted("torn sets without an allowance", "Exchange arguments are used for sets that are not the cheapest.",
+            "claims/prices.py", "allowance = excess + 8 * UNIT * (abs(psi) + excess)", "allowance = 0.0", TORN),
+    planted("half of what two sets lack", "Two sets that tear a pair need cost half of what they lack to the target only.",
+            "claims/prices.py", "0.5 * (target - base)", "0.25 * (target - base)", BY_PRICES),
+    planted("prices that are not proved", "Sets may cost less than the prices that a sum is made of.",
+            "claims/prices.py", "if below or cheaper.any():", "if False:", BY_PRICES),
+    planted("torn by one sample", "Sets of one sample tear no pair.", "claims/prices.py",
+            "cheap = value < self.target", "cheap = value < -math.inf", TORN),
+    planted("who has a partner leaves at a price", "Nobody takes the place of a group that is apart from another.",
+            "narrowing.py", "np.where(self.single[p.group], np.maximum(-high, 0.0), 0.0)",
+            "np.maximum(-high, 0.0)", TORN),
+    planted("one way to tear", "Only sets with the first group of a pair and without the second tear it.",
+            "claims/prices.py", "np.minimum(joining[:, i] + leaving[:, j], joining[:, j] + leaving[:, i])",
+            "joining[:, i] + leaving[:, j]", TORN),
     planted("pairs unlike its clustering", "Pairs may be claimed that the clustering itself does not have.",
             "claims/margins.py", "if ((labels[i] == labels[j]) != are_together).any():", "if False:", MARGINS),
     planted("margins at one variance", "What is settled at one variance counts for an unknown one.",

@@ -231,8 +231,9 @@ def test_noise_is_a_component_like_others() -> None:
     )
     assert two["25"].representative == "26"
     assert two["25"].state is State.FIXED
-    one = stability(Problem([[3.0]], 1, variance=1.0, noise=1.0), 2.0, threads=1)  # and nobody else is there
-    assert (one["0"].component, one["0"].representative) == ("noise", None)
+    alone = Problem([[3.0]], 1, variance=1.0, noise=1e9, allow_empty=True)
+    one = stability(alone, 2.0, threads=1)["0"]  # and nobody else is there
+    assert (one.component, one.representative, one.goes_to) == ("noise", None, "0")
 
 
 def test_links_that_bend_count_in_margins() -> None:

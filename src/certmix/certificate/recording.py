@@ -27,8 +27,11 @@ class Walk:
     complete: bool
 
 
-def walk(pricing: Pricing, threshold: float, most: int) -> Walk:
-    """Price every set of a component, up to a threshold, in at most so many nodes."""
+def walk(pricing: Pricing, threshold: float, most: int, tolerance: float = 0.0) -> Walk:
+    """Price every set of a component, up to a threshold, in at most so many nodes.
+
+    What is within the tolerance of the cheapest set is not looked at; below zero, what is dearer by less is, too.
+    """
     root, boxes, free, node = pricing.root, pricing.boxes(), ~pricing.forced, pricing.node()
     points, weight, constant = boxes.x[0], root.weight.astype(np.float64), boxes.constant[0]
     (lo, hi), sizes = boxes.box(), (float(node.a[0, 0]), float(node.b[0, 0]))
@@ -38,18 +41,18 @@ def walk(pricing: Pricing, threshold: float, most: int) -> Walk:
     table = np.array(root.entropy[0]), bool(boxes.straight[0])
     mass = for_kernels(root.mass)
     place = Place(points, weight, mass, constant, *prior, lo[0], hi[0], *table, *sizes)
-    goal, cheap = Goal(threshold, 0.0, most, math.inf, current().flag, True), room_for(1, root.d)
+    goal, cheap = Goal(threshold, tolerance, most, math.inf, current().flag, True), room_for(1, root.d)
     partner = np.full(root.N, -1)
     i, j = root.conflicts.T
     partner[i], partner[j] = j, i
     cells, forced = cells_of(points, weight, mass, free, partner), sums(place, pricing.forced)
     bound, _, nodes, complete, record = price(cells, constant[free], place, forced, goal, cheap)
-    axis, cut = _by_levels(record, root.d, pricing.groups[free])
+    axis, cut = _levels(record, root.d, pricing.groups[free])
     return Walk(axis, cut, min(bound, pricing.one_sample()), nodes, complete)
 
 
-def _by_levels(record: np.ndarray, d: int, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Level by level, in the smallest types that hold the numbers."""
+def _levels(record: np.ndarray, d: int, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Level by level."""
     code, child = record[:, 0].astype(np.int64), record[:, 2].astype(np.int64)
     level, order = np.zeros(1, dtype=np.int64), []
     while len(level):
@@ -60,6 +63,11 @@ def _by_levels(record: np.ndarray, d: int, groups: np.ndarray) -> tuple[np.ndarr
     axis = code[rows]
     cut = record[rows, 1][(axis != LEAF) & (axis <= d)]
     axis[axis > d] = d + 1 + groups[axis[axis > d] - d - 1]
+    return shortened(axis, cut)
+
+
+def shortened(axis: np.ndarray, cut: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """In the smallest types that hold the numbers."""
     small = next(t for t in (np.int8, np.int16, np.int32) if axis.max() <= np.iinfo(t).max)
     with np.errstate(over="ignore"):  # infinite is another number
         short = next(t for t in (np.float16, np.float32, np.float64) if (cut.astype(t) == cut).all())

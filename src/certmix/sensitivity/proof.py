@@ -121,6 +121,11 @@ class Proof:
         kept = set(part.pairs)
         return [q for q in questions if _pair(q) in kept]
 
+    def by_prices(self, part: MarginPart) -> None:
+        """These were settled by prices, and the checker has confirmed it."""
+        if self.wanted and part.pairs:
+            self._parts.append(part)
+
     def opposite(self, question: Question, found: Result) -> None:
         """The opposite of this was ruled out by a run."""
         if (

@@ -21,6 +21,7 @@ from certmix.sensitivity.at_once import together_below
 from certmix.sensitivity.boxes import together_in_boxes
 from certmix.sensitivity.forced import Forced, forced
 from certmix.sensitivity.margins import PairMargin, SampleMargin, Stability, State
+from certmix.sensitivity.prices import applies, together_by_prices
 from certmix.sensitivity.proof import ONE, Proof
 from certmix.sensitivity.questions import Asker, Question, Questions, representatives
 from certmix.sensitivity.witnesses import aligned, as_shown, single_moves, value_of
@@ -32,12 +33,16 @@ LONGER = 4.0  # so many times as long is the next: runs begin anew, so less woul
 LEAST = 0.05  # seconds: less is no turn
 ROUNDING = 1e-10  # relatively, how much two objectives differ that are the same
 BEYOND = 1e-8  # relatively, how far beyond delta a proof goes: the checker rounds in other ways
-FEW, FEW_LEFT = 3, 20  # questions, at first and after a search by boxes: with fewer, each is asked on its own
+FEW, FEW_LEFT = 3, 20  # questions, at first and when some are settled: with fewer, each is asked on its own
+FEW_BOXED = 6  # the same, where few groups are left
 SHARE = 0.5  # of the time that is left, for looking at all questions at once
 LOOKS = 3  # at most so many times
 AGAIN = 0.25  # share of the groups that may be left for another look
 AT_ONCE = ("auto", "race", "sdp", "dual")  # engines with which that is done
 BY_BOXES = ("auto", "race", "dual", "interval", "enumerate")  # likewise, by boxes
+PRICED = ("auto", "race", "dual")  # likewise, by prices
+FAR = 0.1  # share of delta: those whose best known opposite is nearer than that are left for other ways
+PRICING = 1.0  # seconds that a proof by prices may take, or as long as the reported run
 NOT_BOXED = ("sdp", "parts")  # who found the clustering where boxes are of no use
 BOXED = 40  # groups with which they are, even without exchange arguments
 NODES, MORE = 2000, 15  # that a search by boxes explores: so many, or so many times those of the reported run
@@ -155,6 +160,8 @@ class Run:
             self.bound[list(self.given)] = math.inf
             self._first_witnesses()
             self.tell(self.state())
+            self._by_prices()
+            self.tell(self.state())
             self._by_boxes()
             self.tell(self.state())
             if self._at_once():
@@ -200,6 +207,27 @@ class Run:
         with interruption.raising():
             single_moves(self.problem, self.point, self.learn, late)
 
+    def _by_prices(self) -> None:
+        """What multipliers from the middle of those that prove the bound settle: samples that are far from delta."""
+        far = self.cutoff + FAR * (self.cutoff - self.upper)
+        asked = [i for i in self._waiting() if self.value[i] > far and self.questions.all[i].second >= 0]
+        asked = [i for i in asked if self.questions.all[i].together]
+        wanted = self.options.engine in PRICED and applies(self.problem)
+        if len(asked) < FEW or not wanted or self.left <= LEAST or self.interrupted:
+            return
+        stop, middle = Stop(self.left * SHARE), 0.5 * (self.cutoff + self.target)
+        pairs = [(self.questions.all[i].first, self.questions.all[i].second) for i in asked]
+        seconds = max(PRICING, self.result.seconds)
+        with interruption.raising():
+            part = together_by_prices(self.problem, self.labels, pairs, self.upper, middle, seconds, stop)
+        self.interrupted = stop.reason is Termination.INTERRUPTED
+        if part is None:
+            return
+        self.proof.by_prices(part)
+        for i, j, together in part.pairs:
+            at = self.questions.place(Question(i, j, bool(together)))
+            self.bound[at] = max(self.bound[at], middle)
+
     def _by_boxes(self) -> None:
         """What one search over all clusterings below the target settles, with all that is known already."""
         asked = [i for i in self._waiting() if self.questions.all[i].second >= 0]
@@ -208,7 +236,8 @@ class Run:
         lower, groups = self.proof.lower(whole), group_samples(whole).n_groups
         first = whole is self.problem and self.result.engine not in NOT_BOXED and math.isfinite(lower)
         wanted = self.options.engine in BY_BOXES and (first or groups <= BOXED)
-        if len(asked) < FEW or not wanted or self.left <= LEAST or self.interrupted:
+        few = FEW if whole is self.problem else FEW_BOXED
+        if len(asked) < few or not wanted or self.left <= LEAST or self.interrupted:
             return
         questions, stop = [self.questions.all[i] for i in asked], Stop(self.left * SHARE)
 

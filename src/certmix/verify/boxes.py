@@ -25,8 +25,8 @@ INNER, OUTER = (4, 0.81), (24, 0.99)
 
 
 @np.errstate(all="ignore")  # what is not a number proves nothing
-def follow(boxes: Boxes, roots: Nodes, kind: Array, *codes: Array) -> Nodes:
-    """The leaves of a tree in which something below the target may be left.
+def follow(boxes: Boxes, roots: Nodes, kind: Array, *codes: Array, last: bool = True) -> Nodes:
+    """The leaves of a tree in which something below the target may be left, narrowed once more unless not ``last``.
 
     The tree is given in any order in which the i-th node that is cut has the entries R + 2 i and R + 2 i + 1 as
     children, R being the number of roots. ``codes`` are the component, the index and the place of every cut.
@@ -46,7 +46,7 @@ def follow(boxes: Boxes, roots: Nodes, kind: Array, *codes: Array) -> Nodes:
         nodes = boxes.narrow(Nodes.joined(some), *INNER)
         leaf = ~inner[nodes.entry]
         if leaf.any():
-            left.append(boxes.narrow(nodes.take(leaf), *OUTER))
+            left.append(boxes.narrow(nodes.take(leaf), *OUTER) if last else nodes.take(leaf))
             nodes = nodes.take(~leaf)
         kids = split(boxes.root, nodes, child[nodes.entry], *(code[nodes.entry] for code in (kind, *codes)))
         stack += [kids.take(slice(i, i + step)) for i in range(0, len(kids.entry), step)]

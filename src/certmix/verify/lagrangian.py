@@ -60,21 +60,27 @@ class Pricing:
         parts = (np.array(0), *self.boxes().box(), least, self.root.size_upper, allowed, np.array(-math.inf))
         return Nodes(*(part[None].copy() for part in parts))
 
-    def one_sample(self) -> float:
-        """The least price of the other sets, looked at one by one."""
+    def single_samples(self) -> Array:
+        """(N,): the least prices of the other sets, of one sample each; infinite where there is none."""
         c, one, h = self.root, self.root.weight == 1, float(self.root.entropy[0, 1])
+        found = np.full(c.N, math.inf)
         if c.size_lower[0] > 1 or self.forced.any():
-            return math.inf
+            return found
         x, w, prior, m = c.points[0, one], c.mass[one], c.prior_weight[0], c.prior_mean[0]
         square = 0.5 * (w * x * x + prior * m * m)
         value, size = least_quadratic(w + prior, w * x + prior * m, square, c.mean_lower[0], c.mean_upper[0])
         own, t = c.scatter[0, one], self.multipliers[one]
         lost = gamma(c.d + 40) * (size.sum(axis=1) + np.abs(own) + np.abs(t) + abs(h))
-        return float((value.sum(axis=1) + own - t + h - lost).min(initial=math.inf))
+        found[one] = value.sum(axis=1) + own - t + h - lost
+        return found
+
+    def one_sample(self) -> float:
+        """The least of them."""
+        return float(self.single_samples().min(initial=math.inf))
 
 
-def price(pricing: Pricing, axis: Array, cut: Array, psi: float) -> float:
-    """What a pricing tree proves of every set, psi at most.
+def priced_tree(pricing: Pricing, axis: Array, cut: Array) -> tuple[Array, ...]:
+    """A pricing tree as one of boxes: kinds, components, indices and places of its cuts.
 
     ``axis`` says what is cut: -1 nothing, 0 .. d-1 a coordinate, d the size, d+1+g group g; ``cut`` where, for
     coordinates and sizes.
@@ -90,8 +96,12 @@ def price(pricing: Pricing, axis: Array, cut: Array, psi: float) -> float:
     kinds = [axis == LEAF, axis < d, axis == d]
     size = np.floor(np.clip(at, -1.0, pricing.root.n + 1.0)).astype(np.int64)
     index = np.select(kinds, [0, axis, size], np.searchsorted(pricing.groups, group))
-    kind = np.select(kinds, [LEAF, MEAN, SIZE], GROUP)
-    left = follow(pricing.boxes(psi), pricing.node(), kind, np.zeros_like(index), index, at)
+    return np.select(kinds, [LEAF, MEAN, SIZE], GROUP), np.zeros_like(index), index, at
+
+
+def price(pricing: Pricing, axis: Array, cut: Array, psi: float) -> float:
+    """What a pricing tree proves of every set, psi at most."""
+    left = follow(pricing.boxes(psi), pricing.node(), *priced_tree(pricing, axis, cut))
     return min(psi, pricing.one_sample(), float(left.bound.min(initial=math.inf)))
 
 

@@ -326,6 +326,49 @@ class Boxes:
             s.allowed[p.node, :, p.group] &= ~reached.T
         self._tighten(s, bound, A, B)
 
+    def departures(self, nodes: Nodes) -> tuple[Array, Array, Array, Array]:
+        """Of sets: (M,) bounds, (M, N) what they cost more at least with a group, and without it, (M,) whichever it is.
+
+        A group that is in, or outside, for sure costs infinitely much elsewhere. Where the sizes of a node are not
+        those of the cheapest choice, groups have to leave or to join: the cheapest ones, in parts at worst.
+        """
+        s = Nodes(*(array.copy() for array in vars(nodes).values()))
+        s.bound[:] = -math.inf
+        p, (may_join, may_leave) = self._pairs(s), s.allowed.transpose(1, 0, 2).copy()
+        slope = self._chord(s.a, s.b)[1].T[:, :, None] * self.kinds
+        low = (p.near + p.low + self._each(p, slope - self.outward * np.abs(slope)))[0]
+        high = (p.far + p.high + self._each(p, slope + self.outward * np.abs(slope)))[0]
+        self._bound(s, p)
+        joining, leaving = np.where(may_join, 0.0, math.inf), np.where(may_leave, 0.0, math.inf)
+        joining[p.node, p.group] = np.maximum(low, 0.0)
+        # Who is apart from somebody leaves for nothing: the other may take its place.
+        leaving[p.node, p.group] = np.where(self.single[p.group], np.maximum(-high, 0.0), 0.0)
+        lacking = (
+            nodes.a[:, 0] - (joining == 0) @ self.root.weight,
+            (leaving > 0) @ self.root.weight - nodes.b[:, 0],
+        )
+        (more_in, joined), (more_out, left) = map(self._forced, (joining, leaving), lacking)
+        return s.bound, joining + joined, leaving + left, np.maximum(more_in, more_out)
+
+    def _forced(self, price: Array, needed: Array) -> tuple[Array, Array]:
+        """(M,): what so many samples of groups that cost something cost at least; (M, N): beside each group."""
+        rows = np.flatnonzero(needed > 0)
+        each = np.where(price[rows] > 0, price[rows] / self.root.weight, math.inf)
+        order = np.argsort(each, axis=1)
+        each, w = np.take_along_axis(each, order, axis=1), self.root.weight[order]
+        before = np.cumsum(w, axis=1) - w
+
+        def cheapest(count: Array) -> Array:
+            taken = np.clip(count[:, None] - before, 0.0, w)
+            paid = np.where(taken > 0, each * taken, 0.0).sum(axis=1) * (1 - gamma(2 * self.root.N + 16))
+            return np.where(count > self.root.weight.sum(), math.inf, paid)
+
+        found, beside = np.zeros(len(needed)), np.zeros((len(needed), len(self.kinds)))
+        found[rows] = cheapest(needed[rows])
+        for i, own in enumerate(self.kinds.tolist()):
+            beside[rows, i] = cheapest(needed[rows] - own)
+        return found, beside[:, self.kind]
+
     def _only_one(self, p: Pairs, low: Array, M: int) -> Array:
         """Of two open groups that are apart the cheaper stands for both: what it has instead; the other is outside."""
         mate = np.full(self.root.N, -1)

@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError
+from scipy.linalg import LinAlgError, lu_factor, lu_solve
 from scipy.sparse import csr_matrix
 
 from certmix.search.bounds.envelope import Normal
@@ -24,6 +24,7 @@ NEAR = 1e-6  # how far rows may be from what they are said to be, in units
 TO_THE_EDGE = 0.95  # share of the longest step that is taken
 LEAST_SHARE, MOST_SHARE = 0.1, 0.8  # of the complementarity that a step may leave
 SMALLEST = 1e-10
+FEW_ROWS = 3  # times as many variables as rows: then the rows are what is solved for
 
 
 @dataclass
@@ -68,7 +69,8 @@ def central(
     below, above = start.lower * has_low, start.upper * has_high
     slack = cost - matrix @ y
     slack = np.maximum(slack, 1e-2 * max(float(np.abs(slack).mean()), 1e-3))
-    normal = Normal(matrix, border)
+    few = FEW_ROWS * (matrix.shape[0] + border) <= matrix.shape[1]
+    normal = FewRows(matrix) if few else Normal(matrix, border)
 
     def complementarity() -> float:
         return float(x @ slack + below[has_low] @ down[has_low] + above[has_high] @ up[has_high])
@@ -118,6 +120,29 @@ def central(
     point = Point(y, x, np.maximum(below, SMALLEST * has_low), np.maximum(above, SMALLEST * has_high))
     value, gap = float(gain @ y), complementarity()
     return Solved(point, value, gap) if math.isfinite(value) and math.isfinite(gap) else None
+
+
+class FewRows:
+    """``rows' diag(weight) rows + diag(diagonal)`` where rows are few: they are what is solved for."""
+
+    def __init__(self, rows: csr_matrix) -> None:
+        self.rows = rows.toarray()
+
+    def factor(self, weight: np.ndarray, diagonal: np.ndarray) -> FewRows:
+        # With u = diag(weight) rows x, what is held is (right - rows' u) / diagonal, which leaves u and the others.
+        self.held = diagonal > 0
+        self.own, others, self.scale = self.rows[:, self.held], self.rows[:, ~self.held], diagonal[self.held]
+        corner = (self.own / self.scale) @ self.own.T + np.diag(1.0 / weight)
+        nothing = np.zeros((others.shape[1],) * 2)
+        self.lu = lu_factor(np.block([[corner, -others], [others.T, nothing]]), check_finite=False)
+        return self
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        known = np.append(self.own @ (right[self.held] / self.scale), right[~self.held])
+        u, free = np.split(lu_solve(self.lu, known, check_finite=False), [len(self.own)])
+        x = np.empty(len(right))
+        x[self.held], x[~self.held] = (right[self.held] - self.own.T @ u) / self.scale, free
+        return x
 
 
 def _longest(*pairs: tuple[np.ndarray, np.ndarray]) -> float:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from certmix.verify.boxes import leaves
+from certmix.verify.claims.prices import by_prices
 from certmix.verify.domain import Domain
 from certmix.verify.enumeration import enumerate_all
 from certmix.verify.evidence import Document, Evidence, Rejected, number, rows
@@ -81,7 +82,12 @@ def _settled(inside: Proof, chain: Chain, pairs: Array, least: float, bound: flo
             raise Rejected("in a leaf of the tree of boxes a pair is not together")
         return target
 
-    inside.walk(bound, {**FOR_ALL, "boxes": by_boxes}, partial(settled, pairs))
+    def priced(root: Root, domain: Domain, evidence: Evidence, target: float) -> float:
+        if not by_prices(root, domain, evidence, target, together_groups(root, pairs)).all():
+            raise Rejected("a set that tears a pair may cost less than its price and its share")
+        return target
+
+    inside.walk(bound, {**FOR_ALL, "boxes": by_boxes, "prices": priced}, partial(settled, pairs))
 
 
 def with_links(entry: Document) -> dict[str, Any]:
@@ -157,11 +163,16 @@ def boxed(root: Root, pairs: Array, least: float, domain: Domain, evidence: Evid
     return found
 
 
-def _together(root: Root, pairs: Array, allowed: Array) -> Array:
-    """Of every pair, whether both have one candidate left, the same one, or are in one group."""
+def together_groups(root: Root, pairs: Array) -> Array:
+    """(m, 2): the groups of pairs that are together."""
     if not (pairs[:, 2] == 1).all():
         raise Rejected("a tree settles pairs that are together only")
-    a, b = root.group[pairs[:, 0]], root.group[pairs[:, 1]]
+    return np.asarray(root.group[pairs[:, :2]])
+
+
+def _together(root: Root, pairs: Array, allowed: Array) -> Array:
+    """Of every pair, whether both have one candidate left, the same one, or are in one group."""
+    a, b = together_groups(root, pairs).T
     one = allowed.sum(axis=1) == 1
     same = one[a] & (allowed[a] == allowed[b]).all(axis=1)
     return np.asarray(same | (a == b))
