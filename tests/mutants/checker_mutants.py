@@ -64,7 +64,7 @@ CHECKER = (
             "claims/margins.py", "walk(least, IN_COORDINATES)", "walk(least, STEPS)", MARGINS, True),
     planted("torn sets without an allowance", "Exchange arguments are used for sets that are not the cheapest.",
             "claims/prices.py", "allowance = excess + 8 * UNIT * (abs(psi) + excess)", "allowance = 0.0", TORN),
-    planted("half of what two sets lack", "Two sets that tear a pair need cost half of what they lack to the target only.",
+    planted("half of what two sets lack", "Two sets that tear a pair lack half as much to the target.",
             "claims/prices.py", "0.5 * (target - base)", "0.25 * (target - base)", BY_PRICES),
     planted("prices that are not proved", "Sets may cost less than the prices that a sum is made of.",
             "claims/prices.py", "if below or cheaper.any():", "if False:", BY_PRICES),

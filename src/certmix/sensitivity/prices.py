@@ -199,7 +199,7 @@ class _Search:
 
     def run(self, enough: float) -> bool:
         """Whether multipliers were found that prove so much, sets that tear pairs being cheaper by their extra."""
-        for _ in range(ROUNDS):
+        for _ in range(ROUNDS if self.free.any() else 0):
             if self.stop.raised or not self._centre():
                 return False
             if self._worth(self.prices) < enough:

@@ -169,7 +169,7 @@ def test_an_unknown_variance_has_a_certificate_too() -> None:
 def by_boxes() -> Certificate:
     """The first part is the bound of the problem, the second a tree of boxes."""
     result = certmix.solve(Problem(TWO, 2, variance=1.0), engine="dual", certificate=True, threads=1)
-    found = stability(result, 2.0, engine="dual", threads=1)
+    found = stability(result, 2.0, engine="interval", threads=1)
     assert found.certificate is not None
     first, second = found.certificate.document["parts"][:2]
     assert first["pairs"] == []
