@@ -20,6 +20,9 @@ from certmix.verify.domain import Domain
 from certmix.verify.dynamic import dynamic
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.exact import Exact
+from certmix.verify.incumbent import value
+from certmix.verify.lagrangian import Pricing
+from certmix.verify.narrowing import Boxes
 from certmix.verify.semidefinite import semidefinite
 from certmix.verify.statement import data_digest, digest, read
 
@@ -108,15 +111,32 @@ def test_what_was_tampered_with_is_rejected(name: str) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_one_clustering_costs_what_the_objective_says(name: str) -> None:
-    """In fractions, whatever counts how often: the cost of labels is that of the evaluator."""
-    problem = problem_of(name)
+    """In fractions, in the root's coordinates, and at its means: the cost of labels is that of the evaluator."""
+    problem = problem_of(name).replace(constraints=[MustLink(0, 1), MustLink(10, 12)])
     root = rooted(problem)
-    exact, rng = Exact(root), np.random.default_rng(0)
+    exact, boxes, rng = Exact(root), Boxes(root, np.inf), np.random.default_rng(0)
     for _ in range(5):
         groups = rng.integers(2, size=root.N)
-        value = problem.objective.best(groups[root.group]).value
-        assert exact.cost(groups) == pytest.approx(value, rel=1e-12)
-        assert exact.cost(groups) <= value + 1e-12 * abs(value)
+        best = problem.objective.best(groups[root.group])
+        arrays = {"labels": best.labels, "means": best.means, "weights": best.weights}
+        evidence = Evidence({}, {f"incumbent/{what}": array for what, array in arrays.items()})
+        for found in (
+            exact.cost(groups),
+            boxes.decided(groups[None])[0],
+            value(root.statement, problem.data, evidence)[0],
+        ):
+            assert found == pytest.approx(best.value, rel=1e-10)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_sets_of_one_sample_are_priced(name: str) -> None:
+    """The cheapest is a sample's constant and what its size costs, less its multiplier: its mean is where it is."""
+    root = rooted(problem_of(name).replace(constraints=[], allow_empty=True))
+    multipliers = np.random.default_rng(1).normal(size=root.N)
+    for k in range(2):
+        pricing = Pricing.of(root, Domain.of(root), k, multipliers, np.zeros((0, 2), dtype=np.int64))
+        cheapest = (root.beside[k] - multipliers).min() + root.entropy[k, 1]
+        assert pricing.one_sample() == pytest.approx(cheapest, rel=1e-9)
 
 
 def test_steps_that_count_samples_refuse() -> None:
