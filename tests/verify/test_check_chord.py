@@ -139,6 +139,8 @@ def test_a_statement_of_an_unknown_variance_needs_chords(proved: tuple[Problem, 
     assert "those of 'sum'" in check(document, known.arrays, problem.data).sentence
     document = {**certificate.document, "claim": "sum"}
     assert "those of 'chord'" in check(document, certificate.arrays, problem.data).sentence
+    document = {name: entry for name, entry in document.items() if name != "parts"} | {"claim": "bound"}
+    assert "those of 'chord'" in check(document, certificate.arrays, problem.data).sentence
 
 
 def test_a_variance_outside_of_its_range_is_rejected() -> None:

@@ -163,3 +163,11 @@ def test_a_forged_one_is_rejected(proved: tuple[Problem, Certificate], forge: Fo
     assert check(document, arrays, problem.data).verified
     forge(document, arrays)
     assert not check(document, arrays, problem.data).verified
+
+
+def test_a_scale_is_positive(proved: tuple[Problem, Certificate]) -> None:
+    """It is refused as one, before anything is made of it."""
+    problem, certificate = proved
+    document, arrays = copy.deepcopy(dict(certificate.document)), dict(certificate.arrays.items())
+    scaled(-1.0)(document, arrays)
+    assert "does not say which problem it is about" in check(document, arrays, problem.data).sentence
