@@ -15,6 +15,7 @@ from nasty_instances import FAMILIES, nasty_problem
 
 from certmix.certificate.statement import state
 from certmix.problem import GaussianPrior, MustLink, Problem
+from certmix.problem.masses import RealWeights
 from certmix.verify import statement as statements
 from certmix.verify.coordinates import coordinates
 from certmix.verify.evidence import Rejected
@@ -28,6 +29,7 @@ FAR = (
     "own matrices",
     "more features",
     "tables alone",
+    "weights alone",
     "cancelling",
 )
 
@@ -64,6 +66,12 @@ def far_problem(family: str, rng: np.random.Generator) -> Problem:
         }
     elif family == "tables alone":
         y, given = 1e-30 * rng.normal(size=(n, d)), {"variance": 1.0}
+    elif family == "weights alone":
+        weight = RealWeights(10.0 ** rng.uniform(4, 8, size=n))
+        y, given = (
+            1e-30 * y / ratio,
+            {"variance": 1.0, "weights": rng.dirichlet([2.0, 2.0]), "sample_weight": weight},
+        )
     elif family == "cancelling":  # the factor of this precision is exact, and large terms cancel in x = A y
         slope, t = int(rng.integers(512, 1024)) / 1024, 1e9 * rng.normal(size=n)
         y = np.stack([3e4 * rng.normal(size=n) - slope * t, t], axis=1)

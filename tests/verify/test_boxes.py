@@ -21,6 +21,7 @@ from certmix.problem import (
     Packing,
     Problem,
 )
+from certmix.problem.masses import RealWeights
 from certmix.verify.boxes import GROUP, LEAF, MEAN, SIZE, boxes, roots, split
 from certmix.verify.check import check
 from certmix.verify.domain import Domain
@@ -143,6 +144,19 @@ def test_exchange_arguments_keep_their_exemptions(part: int) -> None:
         if math.isfinite(least):
             away = 10.0 ** rng.uniform(-7, 0) * max(1.0, abs(least))
             assert closes(root, domain, least + away, rng) is not True, seed
+
+
+def test_a_light_sample_does_not_move_a_heavy_mean() -> None:
+    """It stays with the nearer of two heavy ones, though by sizes it would have half of its mean."""
+    weight = RealWeights(np.array([10.0, 0.1, 10.0]))
+    root = rooted(
+        Problem(np.array([0.0, 1.0, 2.2]), 2, variance=1.0, weights="uniform", sample_weight=weight)
+    )
+    domain = Domain.of(root)
+    domain.propagate(root)
+    least = enumerate_all(root, domain, Evidence({}, {}), 0.0) + root.error
+    for seed in range(20):
+        assert closes(root, domain, least + 1e-3, np.random.default_rng(seed)) is not True, seed
 
 
 def recorded() -> tuple[Problem, certmix.Result]:
