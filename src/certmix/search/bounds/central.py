@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,15 @@ DEAREST = 4.0  # how many components a component more on a side may be worth
 HOPELESS = 0.25
 
 
-FoundSet = tuple[np.ndarray, int, float]
-"""The members of a set, its class of components, and what a sample more costs it through its size."""
+@dataclass(frozen=True, eq=False)
+class FoundSet:
+    """A set of a class of components, and what a sample more costs it through its size."""
+
+    members: np.ndarray
+    owner: int
+    slope: float
+    cost: float
+    mean: np.ndarray
 
 
 class CentralMaster(Columns):
@@ -126,8 +134,8 @@ class CentralAscent(Ascent):
         prices = self.best_prices
         if self.first is not None:
             first = self.first
-        for members, c, slope in self.others:
-            self.take(c, members, slope)
+        for found in self.others:
+            self._place(found)
         low, high, raw = ((t - self.offset)[self.free] / self.unit for t in (low, high, first))
         self.side = np.maximum(high - low, max(NARROW * float(np.median(high - low)), NARROWEST))
         self.low = np.minimum(0.5 * (low + high - self.side), raw - 0.1 * self.side)
@@ -144,22 +152,32 @@ class CentralAscent(Ascent):
         self.point = Point(y, np.full(len(self.means), 0.5), np.full(len(y), 0.1), np.full(len(y), 0.1))
         self.columns(t, (sigma + 0.2 * np.abs(sigma))[self.owner], most=10 * self.count)
 
-    def take(self, c: int, members: np.ndarray, slope: float | None = None) -> None:
-        """A set of a class of components; its cell is the one that has its mean."""
-        mean = self.pricer.means_of(self.whole[c], members)
-        for i in np.flatnonzero(self.owner == c):
+    def take(self, c: int, members: np.ndarray) -> None:
+        """A set of a class of components."""
+        which = self.whole[c]
+        slope = self._slope(which.component, self._size(members))
+        mean = self.pricer.means_of(which, members)
+        self._place(FoundSet(members, c, slope, self.pricer.full_cost(which, members), mean))
+
+    def _place(self, found: FoundSet) -> None:
+        """Its cell is the one that has its mean."""
+        for i in np.flatnonzero(self.owner == found.owner):
             which = self.classes[i]
-            if np.all(which.lo <= mean) and np.all(mean <= which.hi):
-                own = self._slope(which.component, self._size(members)) if slope is None else slope
-                self.add_set(int(i), members, own)
+            if np.all(which.lo <= found.mean) and np.all(found.mean <= which.hi):
+                self.add_set(int(i), found.members, found.slope, found.cost)
                 return
 
     def sets(self) -> list[FoundSet]:
         """All sets."""
         found = []
-        for (members, i), slope in zip(self.master.sets(), self.slopes, strict=True):
+        rows = zip(self.master.sets(), self.master.costs(), self.slopes, self.means, strict=True)
+        for (members, i), cost, slope, mean in rows:
             if members.any():
-                found.append((members | (self.classes[i].status == 1), int(self.owner[i]), slope))
+                forced, full = (
+                    self.classes[i].status == 1,
+                    self.unit * cost + float(self.offset[members].sum()),
+                )
+                found.append(FoundSet(members | forced, int(self.owner[i]), slope, full, mean))
         return found
 
     def _note(self, mean: np.ndarray, slope: float, cell: int) -> None:
@@ -267,8 +285,8 @@ class CentralAscent(Ascent):
         return np.concatenate([known, np.zeros(len(self.means) - len(known))])
 
     # -- local pricing ---------------------------------------------------------------------------------------
-    def add_set(self, i: int, members: np.ndarray, slope: float) -> bool:
-        added = super().add_set(i, members, slope)
+    def add_set(self, i: int, members: np.ndarray, slope: float, cost: float | None = None) -> bool:
+        added = super().add_set(i, members, slope, cost)
         if added:
             self._note(self.pricer.means_of(self.classes[i], members), slope, i)
         return added

@@ -34,7 +34,7 @@ class CountingBound:
         self.dual = dual
         ascent = dual.root_ascent
         self.sets: list[FoundSet] = ascent.sets() if isinstance(ascent, CentralAscent) else []
-        self.seen = {(c, members.tobytes()) for members, c, _ in self.sets}
+        self.seen = {(each.owner, each.members.tobytes()) for each in self.sets}
         # What was proved of a node, or how it was split: a certificate follows it.
         self.proved: dict[Sides, tuple[np.ndarray, np.ndarray]] = {}
         self.split: dict[Sides, Side] = {}
@@ -132,11 +132,11 @@ class CountingBound:
 
     def _keep(self, ascent: CentralAscent) -> None:
         """The sets of a node, for all that come after it."""
-        for members, c, slope in ascent.sets():
-            key = c, members.tobytes()
+        for found in ascent.sets():
+            key = found.owner, found.members.tobytes()
             if key not in self.seen:
                 self.seen.add(key)
-                self.sets.append((members, c, slope))
+                self.sets.append(found)
 
     def branch(self, explored: Explored) -> Nodes:
         children: list[dict[str, np.ndarray]] = []
