@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from checker_mutants import BOXES, EXACT, PRICES, planted
 
-MASSES = ("tests/verify/test_masses.py",)
+MASSES = ("tests/verify/test_check_masses.py",)
 
 CHECKED_MASSES = (
     planted("masses: means follow as if counted", "Hartigan's factors of sizes are used where masses differ.",
