@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from certmix.parts.account import Account, Part
-from certmix.parts.schedule import next_jobs
+from certmix.parts.schedule import ENOUGH, SPARE, Turns, next_jobs
 from certmix.status import Tolerances
 
 
@@ -44,3 +44,23 @@ def test_what_is_done_stays_and_what_is_open_may_keep_the_rest() -> None:
     assert jobs[0].gap == pytest.approx(0.95 * 3.0 - 0.3)
     closed = [Part(rows, rows, 100.0, 99.5, 100.0, 1) for _ in range(3)]
     assert next_jobs(Account(closed), 300.0, Tolerances(0.01, 0.0), 200, math.inf) == []
+
+
+def test_every_part_has_its_turn_and_what_nobody_needs() -> None:
+    """Equal shares at first; when parts are seen to take half of them, the next has a quarter of what is left over."""
+    turns, left = Turns(100, 2), 100.0
+    for _ in range(ENOUGH):
+        assert turns.next(left) == pytest.approx(left / -(-turns.waiting // 2), rel=0.03)
+        turns.took(1.0)
+    share = left / (turns.waiting // 2)
+    spare = left - turns.waiting // 2
+    assert turns.next(left) == pytest.approx(share + SPARE * spare)
+
+
+def test_parts_that_need_all_the_time_have_equal_shares() -> None:
+    turns = Turns(100, 1)
+    for taken in range(99):
+        assert turns.next(100.0 - taken) == pytest.approx(1.0)
+        turns.took(1.0)
+    assert Turns(3, 1).next(math.inf) == math.inf
+    assert Turns(3, 1).next(-1.0) == 0.0

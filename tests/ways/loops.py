@@ -18,7 +18,7 @@ from certmix.paper.bnb.relaxation import RelaxationBound
 from certmix.presolve.first_bound import first_bound
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem
-from certmix.search.bounds import counting, dual, pricer
+from certmix.search.bounds import counting, dual, pricer, samples
 from certmix.search.bounds.base import Bound
 from certmix.search.bounds.central import CentralAscent
 from certmix.search.bounds.counting import CountingBound
@@ -143,7 +143,8 @@ def loop_way(
 
 
 def dual_loop_way(name: str, often: float, cells_from: int) -> Way:
-    """Multipliers at every node; with ``cells_from`` 1 the cells that are meant for thousands of groups as well."""
+    """Multipliers at every node; with ``cells_from`` 1 what is meant for thousands of groups as well."""
+    some = {"FEWEST": 1, "TIMES": 2} if cells_from == 1 else {}
 
     def run(draw: Draw) -> Claim:
         start = draw.truth.labels if draw.chance(0.5) else draw.poor()
@@ -153,7 +154,7 @@ def dual_loop_way(name: str, often: float, cells_from: int) -> Way:
         def make(instance: Instance, ledger: Ledger, given: Options) -> Bound:
             return dual_bound(instance, ledger, given, fewest=fewest)
 
-        with mock.patch.object(pricer, "CELLS_FROM", cells_from):
+        with mock.patch.object(pricer, "CELLS_FROM", cells_from), mock.patch.multiple(samples, **some):
             return by_loop(name, draw.problem, make, options)
 
     return Way(name, often, run, lambda _, truth: not truth.infeasible)

@@ -20,7 +20,7 @@ from certmix.parts.partition import Imitation
 from certmix.parts.processes import Processes
 from certmix.parts.refining import refined
 from certmix.parts.resumed import parts_of, state_of
-from certmix.parts.schedule import Job, first_gap, next_jobs
+from certmix.parts.schedule import Job, Turns, first_gap, next_jobs
 from certmix.parts.sizes import Trial, chosen, first_nodes, sizes_for, tried
 from certmix.parts.task import PartAnswer, PartTask, Unfinished
 from certmix.parts.workers import side_by_side
@@ -115,20 +115,17 @@ class PartsRun:
 
     # -- work on parts ---------------------------------------------------------------------------------------
     def _solve(self, jobs: list[Job], share: float = 1.0) -> np.ndarray | None:
-        """Work on some parts for a share of the time; the means of the one that does best, compared with the whole.
-
-        Every part has its turn: it may take an equal share of the time that is left when it begins.
-        """
-        means, most, waiting = None, 0.0, len(jobs)
-        end = self.ledger.seconds + self._time(share)
+        """Work on some parts for a share of the time; the means of the one that does best, compared with the whole."""
+        means, most, turns = None, 0.0, Turns(len(jobs), self._slots)
+        end, start = self.ledger.seconds + self._time(share), dict[Part, float]()
 
         def begun(job: Job) -> PartTask:
-            nonlocal waiting
-            turns, waiting = -(-waiting // self._slots), waiting - 1
-            return self._task(job, max(0.0, end - self.ledger.seconds) / turns)
+            start[job.part] = self.ledger.seconds
+            return self._task(job, turns.next(end - self.ledger.seconds))
 
         for number, answer in self._answers(jobs, begun):
             part = jobs[number].part
+            turns.took(self.ledger.seconds - start[part])
             part.tries += 1
             part.seconds = answer.seconds
             part.unfinished = self._kept(answer.unfinished)

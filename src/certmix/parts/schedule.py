@@ -15,6 +15,8 @@ BESIDE = 0.25  # of what the partition loses, where that is too much already: pa
 NEARLY = 0.95  # share of what the partition leaves of the gap that parts take in the end
 FINER = 8.0  # by so much gaps become smaller where the inside of the parts is what is left
 MORE_NODES = 8  # times as many when it is tried again
+ENOUGH = 8  # parts of which the time is known, to tell what the others will take
+SPARE = 0.25  # share of the time that nobody seems to need which one part may take beside its own
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,31 @@ class Job:
     part: Part
     gap: float
     nodes: int
+
+
+class Turns:
+    """How long parts may take that are worked on one after the other, some at the same time, until an end.
+
+    Every part has its turn: it may take an equal share of the time that is left when it begins. A part that is cut
+    short proves little or nothing, so it may take more where the others are seen to need less.
+    """
+
+    def __init__(self, parts: int, slots: int) -> None:
+        self.waiting, self._slots = parts, slots
+        self._taken: list[float] = []
+
+    def next(self, left: float) -> float:
+        """The seconds that the next one may take of those that are left for all."""
+        turns = -(-self.waiting // self._slots)
+        self.waiting -= 1
+        spare = 0.0
+        if len(self._taken) >= ENOUGH and math.isfinite(left):
+            spare = max(0.0, left - turns * math.fsum(self._taken) / len(self._taken))
+        return max(0.0, left) / turns + SPARE * spare
+
+    def took(self, seconds: float) -> None:
+        """Hear what one of them has taken."""
+        self._taken.append(seconds)
 
 
 def first_gap(allowed: float, loss: float) -> float:

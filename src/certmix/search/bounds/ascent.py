@@ -26,7 +26,7 @@ KEPT_PARTITIONS = 3
 SMALL_PRICING = 1000  # nodes; a larger pricing search is shared between threads
 NEW_STARTS = 32
 STARTS = 100  # local pricing begins at the latest so many sets,
-STARTS_WORK = 400_000  # fewer where there are many groups
+STARTS_WORK = 4_000_000  # fewer where there are many groups
 
 
 class Ascent:
@@ -196,7 +196,7 @@ class Ascent:
         c = self.pricer.arrays.system[which.component]
         points = self.pricer.arrays.points[c]
         pick = self.rng.integers(len(points), size=fresh)
-        sizes = self.pricer.instance.n_samples * self.rng.uniform(0.02, 0.6, size=fresh)
+        sizes = self.pricer.n_samples * self.rng.uniform(0.02, 0.6, size=fresh)
         extra = [self._slope(which.component, max(1, int(m))) for m in sizes]
         all_means = np.concatenate([np.array(means).reshape(-1, points.shape[1]), points[pick]])
         return np.clip(all_means, which.lo, which.hi), np.concatenate([slopes, extra])

@@ -24,6 +24,7 @@ from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.lagrangian import Lagrangian
 from certmix.search.bounds.multipliers import features
 from certmix.search.bounds.pricer import Pricer, PricingClass
+from certmix.search.bounds.samples import Known, samples
 from certmix.search.bounds.scale import Scale
 from certmix.search.nodes import Nodes
 from certmix.search.threads import Threads
@@ -31,9 +32,11 @@ from certmix.state import State
 
 ROOT_ITERATIONS = 400
 NODE_ITERATIONS = 40
+# With some of the groups; that share of the gap is good enough there.
+SAMPLE_ITERATIONS, SAMPLE_GAP = 100, 0.5
 # One exact pricing may look at so many (node, group, coordinate) triples before it gives up with what it has.
 PRICING_WORK = 4e9
-MOST_PRICING_NODES = 2_000_000
+FEWEST_PRICING_NODES, MOST_PRICING_NODES = 100_000, 2_000_000
 # With fewer open groups than this, splitting is cheaper than multipliers.
 FEWEST = 12
 # With so many components, and so few groups for each, every group has a multiplier of its own.
@@ -75,7 +78,7 @@ class DualBound:
         self.threads = threads or Threads(1)
         self.interval = IntervalBound(instance, self.threads)
         self.arrays = self.interval.arrays
-        self.pricer = Pricer(instance, self.arrays)
+        self.pricer = Pricer(self.arrays)
         self.seed = seed
         self.fewest = fewest
         self.scale = Scale.of(instance, instance.contract(labels))
@@ -98,12 +101,12 @@ class DualBound:
             instance.n_groups
         )  # multipliers that the root starts from; zeros stand for none
         work = instance.n_groups * max(1, instance.n_features)
-        self.pricing_nodes = int(min(max(200, PRICING_WORK / work), MOST_PRICING_NODES))
+        self.pricing_nodes = int(min(max(FEWEST_PRICING_NODES, PRICING_WORK / work), MOST_PRICING_NODES))
 
     @cached_property
     def phi(self) -> np.ndarray:
         """Features of the groups."""
-        return features(self.instance, self.labels, self.seed, self.scale)
+        return features(self.instance, self.labels, self.scale)
 
     def root(self) -> Nodes:
         nodes, ascent = self.interval.root(), self.root_ascent
@@ -209,11 +212,10 @@ class DualBound:
     ) -> Ascent:
         """An ascent at the multipliers of a parent, or at the features of the problem where they are zero."""
         first, sets = multipliers if np.any(multipliers) else None, self._admissible(classes)
-        ascent: Ascent
         if self.many and sets is not None and not all_decided(classes):
-            ascent = CentralAscent(self.pricer, classes, self.scale, first=first, **settings)
-            ascent.begin(sets, aim, node_limit)
-            return ascent
+            central = CentralAscent(self.pricer, classes, self.scale, first=first, **settings)
+            central.begin(sets, aim, node_limit)
+            return central
         phi = self.phi
         if first is not None:
             weight = self.arrays.weight
@@ -221,7 +223,44 @@ class DualBound:
             phi = np.column_stack([parent / self.scale.cost, phi])
         ascent = Lagrangian(self.pricer, classes, phi, self.scale, **settings)
         ascent.begin(sets, aim, node_limit)
+        if first is None and sets is not None and ascent.best < aim:
+            settings["report"] = lambda bound: None  # of other groups
+            known = self._from_samples(classes, sets, aim, node_limit, **settings)
+            if known is not None:
+                ascent.take_up(known, aim, node_limit)
         return ascent
+
+    def _from_samples(
+        self,
+        classes: list[PricingClass],
+        sets: list[np.ndarray],
+        aim: float,
+        node_limit: int,
+        **settings: Any,
+    ) -> Known | None:
+        """What some of the groups tell of the multipliers of all, where there are many."""
+        known = None
+        gap = self._cost(self.pricer, classes, sets) - aim
+        for sample in samples(self.arrays):
+            pricer, fewer = Pricer(sample.arrays(self.arrays)), sample.classes(classes)
+            some = [members[sample.groups] for members in sets]
+            there = self._cost(pricer, fewer, some) - SAMPLE_GAP * gap
+            phi = self.phi[sample.groups]
+            ascent = Lagrangian(pricer, fewer, phi, self.scale, further=False, **settings)
+            ascent.begin(some, there, node_limit)
+            if known is not None:
+                ascent.take_up(known, there, node_limit)
+            ascent.advance(there, SAMPLE_ITERATIONS, node_limit)
+            self.count(ascent.nodes, len(sample.groups))
+            known = ascent.found()
+        return known
+
+    @staticmethod
+    def _cost(pricer: Pricer, classes: list[PricingClass], sets: list[np.ndarray]) -> float:
+        """Of a clustering."""
+        return math.fsum(
+            pricer.full_cost(c, sets[k]) if sets[k].any() else c.empty for c in classes for k in c.members
+        )
 
     def _shift(self, nodes: Nodes, i: int) -> float:
         """What is added to the multipliers' bound: rounding, and empty components, which no set is priced for."""
@@ -262,10 +301,10 @@ class DualBound:
         self.count(self.root_ascent.nodes - before)
         return done
 
-    def count(self, nodes: int) -> None:
-        """Pricing nodes that were looked at."""
+    def count(self, nodes: int, groups: int | None = None) -> None:
+        """Pricing nodes that were looked at, over all groups or so many."""
         with self._counting:
-            self.work += nodes * self.instance.n_groups * self.instance.n_features
+            self.work += nodes * (groups or self.instance.n_groups) * self.instance.n_features
 
     def _lagrangian(
         self, nodes: Nodes, i: int, cutoff: float, at_root: bool

@@ -11,6 +11,7 @@ import numpy as np
 from certmix.search.bounds.ascent import Ascent
 from certmix.search.bounds.master import Master
 from certmix.search.bounds.pricer import Pricer, PricingClass
+from certmix.search.bounds.samples import Known
 from certmix.search.bounds.scale import Scale
 
 
@@ -24,28 +25,43 @@ class Tuning:
     sure_groups : with more, coefficients are nearly known: the region begins smaller, in proportion
     largest_slack : units that a group may deviate
     deviating_groups : with more, none deviates
+    wider : times the region that an ascent over fewer groups has ended with
+    most_told : sets that an ascent over more groups begins with
     """
 
     largest_radius: float = 500.0
     sure_groups: int = 1000
     largest_slack: float = 10.0
     deviating_groups: int = 5000
+    wider: float = 4.0
+    most_told: int = 200
 
 
 TUNING = Tuning()
 
 
 class Lagrangian(Ascent):
-    """Maximises the dual bound of one node; ``phi`` are features of the multipliers, per sample, in units."""
+    """Maximises the dual bound of one node; ``phi`` are features of the multipliers, per sample, in units.
+
+    It looks ``further`` than the region in which the master's promises are kept, or not.
+    """
 
     master: Master
 
     def __init__(
-        self, pricer: Pricer, classes: list[PricingClass], phi: np.ndarray, scale: Scale, **settings: Any
+        self,
+        pricer: Pricer,
+        classes: list[PricingClass],
+        phi: np.ndarray,
+        scale: Scale,
+        *,
+        further: bool = True,
+        **settings: Any,
     ) -> None:
         super().__init__(pricer, classes, scale, **settings)
         self.phi = phi * pricer.arrays.weight[:, None] * self.free[:, None]
         self.radius, self.slack = min(1.0, TUNING.sure_groups / len(phi)), 0.0
+        self.further = further
 
     def begin(self, partition: list[np.ndarray] | None, cutoff: float, node_limit: int) -> None:
         """Set up the master with the sets of a clustering, and prove what the first feature is worth by itself."""
@@ -102,12 +118,42 @@ class Lagrangian(Ascent):
                 self.radius *= 0.7 if added else 0.35
         return True
 
+    def take_up(self, known: Known, cutoff: float, node_limit: int) -> None:
+        """Go on from what an ascent over fewer groups has found out, if that is better than what there is."""
+        before = self.best
+        centre = np.concatenate([known.coefficients, np.zeros(len(self.free))])
+        t = self.multipliers(self.master.multipliers(centre))
+        for i, (which, (means, slopes)) in enumerate(zip(self.classes, known.starts, strict=True)):
+            sets, values = self.pricer.local(which, t, means, slopes)
+            for row in np.argsort(-values, kind="stable"):  # local pricing begins at the last ones
+                if math.isfinite(values[row]):
+                    self.add_set(i, sets[row], slopes[row])
+        self.prove(t, cutoff, node_limit)
+        if self.best > before:
+            self.centre, self.radius = centre, min(self.radius, TUNING.wider * known.radius)
+
+    def found(self) -> Known:
+        """What an ascent over more groups can begin with."""
+        raw, sigma = (self.best_t - self.offset) / self.unit, self.expected(self.best_t) / self.unit
+        sets, costs = self.master.sets(), self.master.costs()
+        reduced = [cost - raw @ members - sigma[i] for (members, i), cost in zip(sets, costs, strict=True)]
+        starts = []
+        for i, which in enumerate(self.classes):
+            own = [row for row in np.argsort(reduced) if sets[row][1] == i and sets[row][0].any()]
+            mine = own[: TUNING.most_told]
+            means = [self.pricer.means_of(which, sets[row][0]) for row in mine]
+            slopes = [self._slope(which.component, self._size(sets[row][0])) for row in mine]
+            starts.append((np.array(means).reshape(len(mine), -1), np.array(slopes)))
+        return Known(self.centre[: self.phi.shape[1]], self.radius, starts)
+
     def shares(self) -> np.ndarray | None:
         solved = self.master.solve()
         return None if solved is None or len(solved[3]) != len(self.master.sets()) else solved[3]
 
     def _enlarge(self) -> bool:
         """Look further: a larger region, then deviations for every group. False when there is nothing left to try."""
+        if not self.further:
+            return False
         if self.radius < TUNING.largest_radius:
             self.radius *= 8.0
         elif self.slack < TUNING.largest_slack and len(self.free) <= TUNING.deviating_groups:

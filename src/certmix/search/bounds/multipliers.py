@@ -10,7 +10,7 @@ from certmix.search.bounds.scale import Scale
 
 TEMPERATURES = (1.0, 0.3, 2.0, 4.0)  # units of the scale
 EMPTY = 50.0  # what an empty component costs a sample, in units of the scale
-CELLS = 40
+MOST_PAIRS = 15  # of components
 
 
 def component_costs(instance: Instance, labels: np.ndarray, scale: Scale) -> np.ndarray:
@@ -33,7 +33,7 @@ def component_costs(instance: Instance, labels: np.ndarray, scale: Scale) -> np.
     return costs / scale.cost
 
 
-def features(instance: Instance, labels: np.ndarray, seed: int, scale: Scale) -> np.ndarray:
+def features(instance: Instance, labels: np.ndarray, scale: Scale) -> np.ndarray:
     """Features of shape (N, p); the first is where multipliers start, the soft minimum at temperature one."""
     costs = component_costs(instance, labels, scale)
     N, K = costs.shape
@@ -47,7 +47,7 @@ def features(instance: Instance, labels: np.ndarray, seed: int, scale: Scale) ->
     columns += list(x.T)
     columns += [x[:, i] * x[:, j] for i in range(d) for j in range(i, d)]
     columns += list(np.exp(-(costs - costs.min(axis=0))).T)
-    columns += list(_cells(x, seed).T)
+    columns += _between(costs, x)
     phi = np.stack(columns, axis=1)
     # to unit spread, but leave the starting column as it is
     spread = np.maximum(np.abs(phi - phi.mean(axis=0)).mean(axis=0), 1e-3)
@@ -62,13 +62,22 @@ def soft_minimum(costs: np.ndarray, temperature: float) -> np.ndarray:
     )
 
 
-def _cells(x: np.ndarray, seed: int) -> np.ndarray:
-    """Indicators of k-means cells: a coarse local correction."""
-    from sklearn.cluster import KMeans
+def _between(costs: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
+    """Probabilities of the components, and where two of them compete: a multiplier has to be most exact there."""
+    near, wide = _probabilities(costs), _probabilities(0.5 * costs)
+    centre = (near.T @ x) / np.maximum(near.sum(axis=0), 1e-9)[:, None]
+    first, second = np.triu_indices(costs.shape[1], 1)
+    shared = (near.T @ near)[first, second]
+    columns = list(near.T)
+    for p in np.argsort(-shared, kind="stable")[:MOST_PAIRS]:
+        k, m = first[p], second[p]
+        both, way = near[:, k] * near[:, m], centre[m] - centre[k]
+        away = x - 0.5 * (centre[k] + centre[m])
+        along = away @ way / max(float(np.linalg.norm(way)), 1e-9)
+        columns += [both, wide[:, k] * wide[:, m], both * along, both * np.einsum("ij,ij->i", away, away)]
+    return columns
 
-    count = min(CELLS, len(x) // 4)
-    if count < 2:
-        return np.zeros((len(x), 0))
-    sample = x if len(x) <= 5000 else x[np.random.default_rng(seed).choice(len(x), 5000, replace=False)]
-    fitted = KMeans(count, n_init=1, max_iter=20, random_state=seed).fit(sample)
-    return np.asarray(np.eye(count)[fitted.predict(x)])
+
+def _probabilities(costs: np.ndarray) -> np.ndarray:
+    likelihood = np.exp(costs.min(axis=1, keepdims=True) - costs)
+    return np.asarray(likelihood / likelihood.sum(axis=1, keepdims=True))

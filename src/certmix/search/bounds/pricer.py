@@ -14,7 +14,6 @@ from certmix.kernels.mass import weighed
 from certmix.kernels.price_parts import Goal, Place, room_for, set_cost, sums
 from certmix.kernels.pricing import price
 from certmix.kernels.sets import local_sets
-from certmix.presolve.instance import Instance
 
 KEPT_CELLS = 8
 LOCAL_SWEEPS = 100
@@ -54,12 +53,12 @@ class Priced:
 
 
 class Pricer:
-    """Exact and local pricing over one instance."""
+    """Exact and local pricing over the groups of some arrays."""
 
-    def __init__(self, instance: Instance, arrays: Arrays) -> None:
-        self.instance = instance
+    def __init__(self, arrays: Arrays) -> None:
         self.arrays = arrays
-        self.partner = _matching(instance)
+        self.n_groups, self.n_samples = len(arrays.weight), arrays.entropy.shape[1] - 1
+        self.partner = _matching(arrays)
         self._cells: dict[tuple[int, bytes], Cells] = {}
         self._building = Lock()
 
@@ -120,7 +119,7 @@ class Pricer:
         sets = np.zeros((len(means), len(place.weight)), dtype=bool)
         values = np.empty(len(means))
         conflicts = self.arrays.conflict_start, self.arrays.conflict_with
-        sweeps = FEW_SWEEPS if self.instance.n_groups >= CELLS_FROM else LOCAL_SWEEPS
+        sweeps = FEW_SWEEPS if self.n_groups >= CELLS_FROM else LOCAL_SWEEPS
         local_sets(np.ascontiguousarray(means), slopes, place, which.status, *conflicts, sweeps, sets, values)
         return sets, values
 
@@ -132,10 +131,11 @@ class Pricer:
         return np.asarray(np.clip(total / np.where(full > 0, full, 1.0), which.lo, which.hi))
 
 
-def _matching(instance: Instance) -> np.ndarray:
-    """A maximal matching of the conflict pairs, heaviest coupling first: partner of every group or -1."""
-    partner = np.full(instance.n_groups, -1, dtype=np.int64)
-    for g, h in instance.conflicts:
-        if partner[g] < 0 and partner[h] < 0:
+def _matching(arrays: Arrays) -> np.ndarray:
+    """A maximal matching of the conflict pairs: partner of every group or -1."""
+    partner = np.full(len(arrays.weight), -1, dtype=np.int64)
+    first = np.repeat(np.arange(len(partner)), np.diff(arrays.conflict_start))
+    for g, h in zip(first, arrays.conflict_with, strict=True):
+        if g < h and partner[g] < 0 and partner[h] < 0:
             partner[g], partner[h] = h, g
     return partner
