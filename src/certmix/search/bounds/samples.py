@@ -58,7 +58,9 @@ class Sample:
         )
 
     def classes(self, whole: list[PricingClass]) -> list[PricingClass]:
-        return [replace(which, status=which.status[self.groups]) for which in whole]
+        """Without limits on sizes: near one, pricing looks at sets one by one, and heavy groups are always near."""
+        n = float(self.weight.sum())
+        return [replace(which, status=which.status[self.groups], a=1.0, b=n) for which in whole]
 
 
 def samples(arrays: Arrays) -> Iterator[Sample]:
