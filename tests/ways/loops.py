@@ -144,7 +144,7 @@ def loop_way(
 
 def dual_loop_way(name: str, often: float, cells_from: int) -> Way:
     """Multipliers at every node; with ``cells_from`` 1 what is meant for thousands of groups as well."""
-    some = {"FEWEST": 1, "TIMES": 2} if cells_from == 1 else {}
+    some = {"FEWEST": 1, "TIMES": 2} if cells_from == 1 else {"TIMES": samples.TIMES}
 
     def run(draw: Draw) -> Claim:
         start = draw.truth.labels if draw.chance(0.5) else draw.poor()

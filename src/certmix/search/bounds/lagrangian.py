@@ -143,7 +143,7 @@ class Lagrangian(Ascent):
             mine = own[: TUNING.most_told]
             means = [self.pricer.means_of(which, sets[row][0]) for row in mine]
             slopes = [self._slope(which.component, self._size(sets[row][0])) for row in mine]
-            starts.append((np.array(means).reshape(len(mine), -1), np.array(slopes)))
+            starts.append((np.array(means).reshape(len(mine), len(which.lo)), np.array(slopes)))
         return Known(self.centre[: self.phi.shape[1]], self.radius, starts)
 
     def shares(self) -> np.ndarray | None:
