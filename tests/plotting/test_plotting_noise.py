@@ -41,5 +41,5 @@ def test_every_plot_shows_noise(result: Result) -> None:
 def test_a_report_with_noise(result: Result, tmp_path: Path) -> None:
     """It names the component and is written."""
     text = Path(report(result, tmp_path / "report.html")).read_text()
-    assert "2 components and noise" in text
-    assert "noise" in text
+    parts = "clusters" if result.sse is not None else "components"
+    assert f"2 {parts} and noise" in text

@@ -31,7 +31,8 @@ from certmix.search.bounds.pricer import PricingClass
 from certmix.stopping import Abandoned, Stop, attend
 
 MOST_DIMENSIONS, MOST_GROUPS = 4, 1500
-NODE = 5e-7  # seconds that a proof takes for a node and a group, about
+NODE = 5e-7  # seconds that a proof takes for a node and a group, about ...
+APART = 100  # ... and for a node apart from that, in groups
 ROUNDS = 30
 AHEAD = 0.15  # share of delta by which sets shall cost more than they have to: proofs are not exact
 PRECISION = 0.05  # of delta, to which the program is solved
@@ -75,7 +76,7 @@ def together_by_prices(
             search = _Search(instance, labels, instance.groups.of[np.array(pairs)], delta, stop)
             if not search.run(upper - WORTH * delta) or not len(search.first):
                 return None
-            most = int(seconds / (NODE * instance.n_groups))
+            most = int(seconds / (NODE * (instance.n_groups + APART)))
             asked, of = set(zip(search.first, search.second, strict=True)), instance.groups.of
             rows = [(i, j, 1) for i, j in pairs if (of[i], of[j]) in asked]
             return by_prices(rows, problem, search.t, search.apart, target, delta, most, lambda: stop.raised)

@@ -213,6 +213,7 @@ class Run:
         asked = [i for i in self._waiting() if self.value[i] > far and self.questions.all[i].second >= 0]
         asked = [i for i in asked if self.questions.all[i].together]
         wanted = self.options.engine in PRICED and applies(self.problem)
+        wanted &= group_samples(self.problem).n_groups > BOXED  # few are settled by boxes in no time
         if len(asked) < FEW or not wanted or self.left <= LEAST or self.interrupted:
             return
         stop, middle = Stop(self.left * SHARE), 0.5 * (self.cutoff + self.target)
