@@ -22,7 +22,7 @@ CHECKED_MASSES = (
     planted("masses: constants forgotten", "What a group costs beside distance and size is forgotten.", "root.py",
             "self.scatter = inside[self.system] + self.beside", "self.scatter = inside[self.system]", MASSES),
     planted("masses: constants counted twice", "Where samples have weights, sizes cost as well.", "root.py",
-            "np.arange(s.n + 1.0) * (not s.weighted)", "np.arange(s.n + 1.0)", MASSES, True),
+            "np.arange(s.n + 1.0) * (not s.weighted)", "np.arange(s.n + 1.0)", MASSES),
     planted("masses: logarithms are exact", "The rounding of what groups cost beside distances is forgotten.",
             "root.py", "return cost, gamma(s.d + int(self.weight.max()) + 16)", "return cost, 0.0", EXACT),
     planted("masses: the clustering counts once", "The value of a clustering forgets weights of samples.",
