@@ -153,7 +153,7 @@ def _another_model(draw: Draw) -> Draw:
             problem = problem.replace(constraints=[*problem.given_constraints, *links])
     except (InputError, InfeasibleError):
         return draw
-    if problem.n_components**p.n_samples > MOST_CLUSTERINGS:
+    if problem.n_components**p.n_samples > MOST_CLUSTERINGS or _plain(problem):  # nothing became of it
         return draw
     every = Enumerated(problem)
     if not len(every.value):
