@@ -43,6 +43,9 @@ def fit_line(
 ) -> Line:
     """Alternate Step A (means and deviations) and Step B (weights) from a clustering.
 
+    Step A minimises a piecewise-linear image of the distance, so a round may end farther away than it began: the
+    mixture of the best round is returned, the start if there is no better one.
+
     Parameters
     ----------
     x : ndarray of n numbers
@@ -58,20 +61,23 @@ def fit_line(
     means, deviations, weights = _start(x, labels, n_components, scale)
     x = np.sort(x)
     likelihood = _log_likelihood(x, means, deviations, weights)
+    best = _distance(x, means, deviations, weights), means, deviations, weights
     rounds, converged = 0, False
     for rounds in range(1, _MOST_ROUNDS + 1):  # noqa: B007
         means, deviations = _step_a(x, means, deviations, weights, scale, deadline)
         weights = _step_b(x, means, deviations)
+        distance = _distance(x, means, deviations, weights)
+        if distance < best[0]:
+            best = distance, means, deviations, weights
         before, likelihood = likelihood, _log_likelihood(x, means, deviations, weights)
         if abs(likelihood - before) <= stopping * max(abs(before), 1e-12):
             converged = True
             break
         if time.perf_counter() > deadline:
             break
+    distance, means, deviations, weights = best
     order = np.argsort(means, kind="stable")
-    means, deviations, weights = means[order], deviations[order], weights[order]
-    distance = float(np.abs(_empirical(len(x)) - _mixture(x, means, deviations) @ weights).max())
-    return Line(means, deviations, weights, distance, rounds, converged)
+    return Line(means[order], deviations[order], weights[order], distance, rounds, converged)
 
 
 def _start(
@@ -93,6 +99,10 @@ def _empirical(n: int) -> np.ndarray:
 def _mixture(x: np.ndarray, means: np.ndarray, deviations: np.ndarray) -> np.ndarray:
     """Distribution functions of the components at the samples, (n, K)."""
     return np.asarray(ndtr((x[:, None] - means) / deviations))
+
+
+def _distance(x: np.ndarray, means: np.ndarray, deviations: np.ndarray, weights: np.ndarray) -> float:
+    return float(np.abs(_empirical(len(x)) - _mixture(x, means, deviations) @ weights).max())
 
 
 def _log_likelihood(x: np.ndarray, means: np.ndarray, deviations: np.ndarray, weights: np.ndarray) -> float:
