@@ -18,7 +18,8 @@ from certmix.search.bounds.semidefinite.contraction import Contraction, Region, 
 from certmix.search.bounds.semidefinite.pools import ComponentPool, pools_of
 from certmix.search.bounds.semidefinite.refining import refine
 from certmix.search.bounds.semidefinite.safe import Proof, prove
-from certmix.search.bounds.semidefinite.warm import Warm, cold_start, warm_start
+from certmix.search.bounds.semidefinite.states import Warm
+from certmix.search.bounds.semidefinite.warm import cold_start, warm_start
 from certmix.search.threads import Threads
 from random_instances import random_problem
 

@@ -16,7 +16,7 @@ from certmix.options import Options
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem
 from certmix.result import Result
-from certmix.search.bounds.semidefinite import record
+from certmix.search.bounds.semidefinite import record, steps
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
 from certmix.search.bounds.semidefinite.contraction import Region
 from certmix.search.bounds.semidefinite.fixing import Exclusions, members_gone, pairs_apart, sizes_left
@@ -42,11 +42,11 @@ def checkers_domain(domain: Region, instance: Instance) -> Domain:
     return Domain(allowed, low, high, domain.apart.copy())
 
 
-def recorded(state: State, cutoff: float, labels: np.ndarray) -> tuple[record.Step, Proof, Domain]:
+def recorded(state: State, cutoff: float, labels: np.ndarray) -> tuple[steps.Step, Proof, Domain]:
     """The step of a state, its proof, and the domain in which it was made; the state's own domain is narrowed."""
     instance, domain, method = state.instance, state.domain, state.method
     before = checkers_domain(domain, instance)
-    grain = record.grain_for(1.0, cutoff, 1.0, instance.n_components, len(state.shape.root))
+    grain = steps.grain_for(1.0, cutoff, 1.0, instance.n_components, len(state.shape.root))
     terms = instance.n_groups + instance.n_features
     proof = prove(method, state.constant, instance.error, terms, grain)
     note = record.NodeNote(record.Recorder(), record.RecordedNode(-1))
@@ -62,11 +62,11 @@ def recorded(state: State, cutoff: float, labels: np.ndarray) -> tuple[record.St
     return note.entry.steps[0], proof, before
 
 
-def evidence_of(step: record.Step, n_components: int, **changed: np.ndarray) -> Evidence:
-    """A step as the checker reads it, some arrays (of record.Step, or N) replaced."""
+def evidence_of(step: steps.Step, n_components: int, **changed: np.ndarray) -> Evidence:
+    """A step as the checker reads it, some arrays (of steps.Step, or N) replaced."""
     if "N" in changed:
         slack = changed.pop("N").astype(np.int32)
-        step = replace(step, packed=record.zlib.compress(slack.tobytes()), wide=True)
+        step = replace(step, packed=steps.zlib.compress(slack.tobytes()), wide=True)
     store = Store(n_components)
     store.add(replace(step, arrays={**step.arrays, **changed}))
     return Evidence({"arrays": PREFIX, "at": 0}, store.arrays())

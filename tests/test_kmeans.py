@@ -24,6 +24,7 @@ from certmix import (
     InfeasibleError,
     InputError,
     MustLink,
+    Result,
 )
 
 
@@ -31,7 +32,7 @@ from certmix import (
     [
         CertifiedKMeans(3, engine="hard-em", n_init=2),
         CertifiedKMeans(2, engine="hard-em", n_init=1, missing="keep"),
-        CertifiedKMeans(2, node_limit=1000),  # one check has samples without clusters: long to prove
+        CertifiedKMeans(2, node_limit=1000, gap=0.05),  # some checks have samples without clusters
     ]
 )
 def test_scikit_learn_checks(estimator, check):
@@ -182,7 +183,7 @@ def test_values_that_are_missing(blobs):
 
 
 @pytest.mark.parametrize("kind", [CertifiedKMeans, CertifiedGaussianMixture])
-def test_weights_that_are_not_whole(blobs, kind):
+def test_weights_that_are_not_whole(blobs, kind, tmp_path):
     """They scale what a sample costs: twice the weights is twice the objective, and sizes still count samples."""
     given = {} if kind is CertifiedKMeans else {"variance": 1.0, "weights": "uniform"}
     weight = np.random.default_rng(5).uniform(0.1, 3.0, len(blobs))
@@ -200,6 +201,17 @@ def test_weights_that_are_not_whole(blobs, kind):
         squares if kind is CertifiedKMeans else squares / 2 + weight.sum() * np.log(2)
     )
     assert double == pytest.approx(2 * found)
+    result = model.result_
+    result.save(tmp_path / "run")
+    for known in (
+        result.sample_weight,
+        result.to_dict()["sample_weight"],
+        Result.load(tmp_path / "run").sample_weight,
+    ):
+        np.testing.assert_array_equal(known, weight)
+    assert result.sizes.tolist() == np.bincount(z).tolist()
+    assert f"(weight {weight.sum():.6g})" in result.summary()
+    np.testing.assert_allclose(result.posterior, result.predict_proba(blobs)[np.arange(len(blobs)), z])
 
 
 def test_names_reach_the_mixture_and_sizes_are_searched(blobs):

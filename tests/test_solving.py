@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ import certmix
 from certmix import CannotLink, InputError, Label, MustLink, Problem, UnsupportedError
 from certmix.engines import Outcome
 from certmix.observers.base import Silent
+from certmix.options import Options
 from certmix.problem.features import EVERY_FEATURE, Feature
+from certmix.solving import Run
 from certmix.status import Status, Termination
 
 
@@ -245,3 +248,13 @@ def test_options_that_an_engine_does_not_use_are_refused(engine, options, words)
         certmix.solve(problem, engine, **options)
     for word in words:
         assert word in str(error.value)
+
+
+def test_to_wait_for_another_turn_is_not_to_search() -> None:
+    """The seconds of a run that goes on are those of its searches."""
+    options = Options(engine="interval", node_limit=1)
+    run = Run(Problem(np.random.default_rng(4).normal(size=(14, 2)), 3, variance=0.1), options)
+    first = run.search(options)
+    time.sleep(0.05)
+    run.take_up(options)
+    assert run.ledger.seconds_before == pytest.approx(first.seconds, abs=0.01)

@@ -18,6 +18,7 @@ import pytest
 import certmix
 from certmix import Problem
 from certmix.engines import Outcome
+from certmix.errors import InfeasibleError
 from certmix.kernels.cells import build_tree
 from certmix.kernels.price_parts import Goal, Place, room_for, sums
 from certmix.kernels.pricing import price
@@ -25,7 +26,7 @@ from certmix.ledger import Ledger, Progress
 from certmix.observers.base import Silent
 from certmix.observers.log import PlainLog
 from certmix.status import Status, Termination, Tolerances
-from certmix.stopping import Abandoned, LeftAlone, Stop, attend, current, overtime, under
+from certmix.stopping import Abandoned, LeftAlone, Stop, attempt, attend, current, overtime, under
 
 PROBLEM = Problem([[0.0], [0.5], [4.0], [4.5]], 2, variance=0.5)
 GOOD = np.array([0, 0, 1, 1])
@@ -318,3 +319,22 @@ def test_a_thread_that_is_left_alone_at_its_last_step_ends_without_a_word(
     for thread in set(threading.enumerate()) - threads:
         thread.join(5.0)
     assert said == []
+
+
+@pytest.mark.parametrize("error", [InfeasibleError("nothing"), MemoryError(), Abandoned()])
+def test_work_that_comes_to_nothing_says_nothing(error: Exception) -> None:
+    """And what is said once the flag is up does not count; what nobody expects is not hidden."""
+
+    def fail() -> int:
+        raise error
+
+    def late() -> int:
+        stop.hoist(Termination.TIME)
+        return 7
+
+    stop = Stop(math.inf)
+    assert attempt(lambda: 7, stop, math.inf) == 7
+    assert attempt(fail, stop, math.inf) is None
+    with pytest.raises(ZeroDivisionError):
+        attempt(lambda: 1 // 0, stop, math.inf)
+    assert attempt(late, stop, math.inf) is None

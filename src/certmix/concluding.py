@@ -37,9 +37,9 @@ def build_result(
         point = _ordered(problem, point)
         fixed = _fixed(problem)
         known = problem if point.variance is None else problem.at_scale(1.0 / point.variance)
-        if problem.squares and point.value > 0.0:  # at the variance that fits
-            inside = int(np.count_nonzero(point.labels < problem.n_clusters))
-            known = problem.at_scale(0.5 * inside * problem.n_features / point.value)
+        squares = point.value - problem.objective.penalty(point.labels)
+        if problem.squares and squares > 0.0:  # at the variance that fits
+            known = problem.at_scale(0.5 * _counted(problem, point.labels < problem.n_clusters) / squares)
         posterior, runner_up, alone = assigned(known, point.labels, point.means, point.weights)
         posterior[fixed], runner_up[fixed] = 1.0, -1
     lower = ledger.bound
@@ -80,12 +80,20 @@ def build_result(
         variance=None if point is None else point.variance,
         variance_interval=_variance_interval(problem, ledger),
         problem=problem,
+        sample_weight=None if problem.masses is None else problem.masses.weight,
         envelope=None
         if ledger.envelope is None
         else np.array([(0.5 * t, x) for t, x in ledger.envelope.points]),
         model=model_in_words(problem),
         versions=versions(),
     )
+
+
+def _counted(problem: Problem, inside: np.ndarray) -> float:
+    """How many values the samples have that are in clusters, each as often as it counts."""
+    if problem.masses is None:
+        return float(np.count_nonzero(inside)) * problem.n_features
+    return float(np.broadcast_to(problem.masses.of, problem.data.shape)[inside].sum())
 
 
 def with_noise_apart(result: Result, problem: Problem) -> Result:

@@ -21,7 +21,7 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
 
     ``fit`` minimises the sum of squares :math:`\sum_i |x_i - \mu_{z_i}|^2` over labels :math:`z` and centres
     :math:`\mu`, subject to side constraints, and reports a lower bound on the minimum: no clustering whatever has an
-    inertia smaller than ``inertia_lower_bound_``.
+    inertia smaller than ``inertia_lower_bound_`` (with links that may bend: none whose broken links cost no more).
 
     Parameters
     ----------
@@ -69,13 +69,16 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
         Cluster of every sample, under all side constraints; -1 for noise.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
     inertia_ : float
-        Sum of squared distances of the samples to the centres of their clusters, each times its weight, and the
-        penalties of links that are broken.
+        Sum of squared distances of the samples to the centres of their clusters, each times its weight.
     inertia_lower_bound_ : float
-        Proved: no clustering has a smaller inertia. Minus infinity when the engine proves nothing.
+        Proved: no clustering has a smaller inertia. Minus infinity when the engine proves nothing. With links that may
+        bend what is least, and bounded, is the inertia and the penalties of broken links together; this is then the
+        bound without ``penalty_``, which no clustering is below whose broken links cost no more.
+    penalty_ : float
+        What the links cost that are broken; 0 where none may be.
     gap_ : float
-        ``(inertia_ - inertia_lower_bound_) / inertia_``. Where the inertia is less than about a hundred-millionth of
-        that of a single cluster, relative to that.
+        ``(inertia_ - inertia_lower_bound_) / (inertia_ + penalty_)``. Where that sum is less than about a
+        hundred-millionth of the inertia of a single cluster, relative to that.
     result_ : Result
         Everything about the run: status, trace, constraint satisfaction, ``summary()``.
     n_features_in_ : int
@@ -192,6 +195,7 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
         self.cluster_centers_ = np.array(result.means)
         self.inertia_ = result.sse
         self.inertia_lower_bound_ = result.sse_lower_bound
+        self.penalty_ = result.penalty
         self.gap_ = result.gap_relative
 
     def _label_left_out(self, data: np.ndarray, kept: np.ndarray | None) -> None:

@@ -77,6 +77,8 @@ def assigned(
     ):  # noise has no density: a sample is in it for sure, or not at all
         trimmed = labels == problem.n_clusters
         costs[:, -1] = np.where(trimmed, costs[:, :-1].min(axis=1) - FOR_SURE, np.inf)
+    if problem.masses is not None and problem.masses.weight is not None:
+        costs /= problem.masses.weight[:, None]  # of one sample, however much it counts
     best = costs.min(axis=1, keepdims=True)
     odds = np.exp(best - costs)
     rows = np.arange(len(labels))

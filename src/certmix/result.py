@@ -19,7 +19,7 @@ from certmix.problem.measurements import measurements
 from certmix.problem.noise import Noise
 from certmix.problem.quantity import NATS, Quantity
 from certmix.problem.satisfaction import Satisfaction
-from certmix.saving import as_dict, copied, read, save
+from certmix.saving import as_dict, copied, copies, read, save
 from certmix.status import Status, Termination, Tolerances, decide
 from certmix.summary import summary
 
@@ -97,7 +97,8 @@ class Result:
         How dense the noise is, where there is a component of noise: the last of ``component_names``, ``weights`` and
         ``sizes``, at the position that ``runner_up`` has for it. It has no mean.
     sample_weight : ndarray of shape (n,), or None
-        How many samples each stands for, where they have weights. Its certificate is about the copies.
+        How much each counts, where they have weights. Whole numbers (integers) are copies, which a certificate is
+        about; any others (floats) multiply what a sample costs, and sizes count each sample once.
     resumes : int
         How often the run was taken up again after it had been cut short; ``seconds`` and ``nodes`` are those of all.
     problem : Problem, or None
@@ -170,16 +171,26 @@ class Result:
 
     @property
     def sse(self) -> float | None:
-        """The sum of squares of k-means; None for a mixture."""
-        return self.quantity.shown(self.objective) if self.quantity.squares else None
+        """The sum of squares of k-means, without :attr:`penalty`; None for a mixture."""
+        return self._without_penalty(self.objective) if self.quantity.squares else None
 
     @property
     def sse_lower_bound(self) -> float | None:
-        """No clustering has a smaller sum of squares; None for a mixture."""
+        """No clustering has a smaller sum of squares, of those whose broken links cost no more; None for a mixture.
+
+        Without soft links that is every clustering. With them the bound is one of the sum of squares and penalties
+        together, and this is what it leaves for the former.
+        """
         if not self.quantity.squares:
             return None
-        shown = self.quantity.shown(self.lower_bound)
-        return max(0.0, shown) if math.isfinite(shown) else shown
+        found = self._without_penalty(self.lower_bound)
+        return math.nextafter(found, 0.0) if self.penalty and math.isfinite(found) else found
+
+    def _without_penalty(self, objective: float) -> float:
+        shown = self.quantity.shown(objective)
+        if not math.isfinite(shown):
+            return shown
+        return max(0.0, math.fsum((shown, *(-c.broken_at for c in self.constraints))))
 
     @property
     def closed(self) -> bool:
@@ -203,15 +214,16 @@ class Result:
 
     @property
     def sizes(self) -> np.ndarray | None:
-        """How many samples each component holds, by their weights."""
+        """How many samples each component holds, copies counted."""
         if self.positions is None:
             return None
-        return np.bincount(self.positions, self.sample_weight, self.n_components).astype(np.int64)
+        return np.bincount(self.positions, copies(self.sample_weight), self.n_components).astype(np.int64)
 
     @property
     def n_copies(self) -> int:
-        """How many samples there are, by their weights."""
-        return len(self.names) if self.sample_weight is None else int(self.sample_weight.sum())
+        """How many samples there are, copies counted."""
+        counts = copies(self.sample_weight)
+        return len(self.names) if counts is None else int(counts.sum())
 
     def sentence(self) -> str:
         """What is proved, in one sentence."""
@@ -221,6 +233,8 @@ class Result:
             return f"Nothing was found before the run stopped ({self.termination})."
         show = self.quantity.shown
         found = f"The clustering found has {self.quantity.name} {show(self.objective):.10g}"
+        if self.sse is not None and self.penalty:
+            found += f" (SSE {self.sse:.10g}, penalties {self.penalty:.6g})"
         if not math.isfinite(self.lower_bound):
             return f"{found}; how far it is from the optimum is not known ({self.termination})."
         if self.status is Status.OPTIMAL:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,11 @@ from certmix.ledger import Ledger
 from certmix.observers.snapshot import NAME
 from certmix.options import ENGINE_OPTIONS, Options
 from certmix.problem import Problem
+from certmix.result import Result
 from certmix.saving import FORMAT, RESULT, VERSION, read
 from certmix.state import State
 from certmix.verify.statement import data_digest
+from certmix.verifying import verify
 
 WHO_WORKS = ("workers", "scheduler", "client", "part_size")  # options of engines that may differ, like limits
 
@@ -90,6 +92,23 @@ class Unfinished:
         """For the log."""
         how = "goes on" if self.state else "begins anew, with the clustering and the bound that are known"
         return f"resumed after {self.fields['seconds']:.3g} s: the engine {how}"
+
+
+def finished(directory: Path, problem: Problem) -> Result | None:
+    """The result that a folder holds, if the checker confirms its certificate; None where there is nothing to confirm.
+
+    One of another problem is an error in words.
+    """
+    if not (directory / RESULT).is_file() or (directory / NAME).is_file():
+        return None
+    result = Result.load(directory)
+    if result.certificate is None:
+        return None
+    verdict = verify(result.certificate, problem)
+    if not verdict.verified:
+        raise InputError(f"the run in {str(directory)!r} cannot be resumed: {verdict.sentence}")
+    result = replace(result, problem=problem, certificate_level="computed").judged(verdict)
+    return result if result.certificate_level == "verified" else None
 
 
 def require_unfinished(directory: Path) -> None:

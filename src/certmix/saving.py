@@ -20,8 +20,9 @@ from certmix.io.pairs import json_of, read_arrays, read_document, stem_of, write
 from certmix.io.strict_json import finite
 from certmix.io.transform import Transform
 from certmix.ledger import TracePoint
+from certmix.problem.copies import MOST as MOST_COPIES
 from certmix.problem.noise import LABEL, Noise
-from certmix.problem.quantity import NATS, SSE, Quantity, sum_of_squares
+from certmix.problem.quantity import NATS, PENALISED, SSE, Quantity, sum_of_squares
 from certmix.problem.satisfaction import Satisfaction
 from certmix.status import Status, Termination, Tolerances, decide
 
@@ -67,6 +68,7 @@ def as_dict(result: Result) -> dict[str, Any]:
         "gap_absolute": shown(result.gap_absolute),
         "gap_relative": finite(result.gap_relative),
         **_squares(result),
+        "penalty": result.penalty,
         "quantity": asdict(quantity),
         "certificate": result.certificate_level,
         "verification": result.verification,
@@ -214,7 +216,13 @@ def _certificate(source: Path, labels: np.ndarray | None) -> Certificate | None:
 
 def copied(labels: np.ndarray | None, sample_weight: np.ndarray | None) -> np.ndarray | None:
     """The labels of all copies of weighted samples, which a certificate is about."""
-    return labels if labels is None or sample_weight is None else np.repeat(labels, sample_weight)
+    counts = copies(sample_weight)
+    return labels if labels is None or counts is None else np.repeat(labels, counts)
+
+
+def copies(sample_weight: np.ndarray | None) -> np.ndarray | None:
+    """How many copies of each sample there are; None where each counts once in sizes, whatever its weight is."""
+    return None if sample_weight is None or sample_weight.dtype.kind == "f" else sample_weight
 
 
 def _fields(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -316,7 +324,8 @@ def _quantity(value: Any) -> Quantity:
         return NATS
     factor = _positive(value["factor"])
     assert factor is not None
-    found = sum_of_squares(factor) if value["name"] == SSE else NATS
+    name = value["name"]
+    found = sum_of_squares(factor, penalised=name == PENALISED) if name in (SSE, PENALISED) else NATS
     if found != Quantity(**value):
         raise InputError(f"its objective is said to be {value!r}")
     return found
@@ -348,10 +357,16 @@ def _interval(value: Any) -> tuple[float, float] | None:
 
 
 def _weight(value: Any, n: int) -> np.ndarray | None:
-    found = _array(value, "sample_weight", (n,), np.int64)
-    if found is not None and found.min(initial=1) < 1:
-        raise InputError("a sample weight is not positive")
-    return found
+    found = _array(value, "sample_weight", (n,), np.float64)
+    if found is None:
+        return None
+    if not np.all((found > 0.0) & np.isfinite(found)):
+        raise InputError("a sample weight is not a positive number")
+    if np.any(found != np.rint(found)):
+        return found
+    if found.sum() > MOST_COPIES:
+        raise InputError(f"the sample weights add up to {found.sum():.3g}")
+    return found.astype(np.int64)
 
 
 def _truths(value: Any, n: int) -> np.ndarray | None:

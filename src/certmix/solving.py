@@ -156,7 +156,7 @@ class Run:
                 options = replace(options, node_limit=options.node_limit + ledger.nodes)
         ledger.observers = tuple(observers)
         self.problem, self.runner, self.options = problem, runner, options
-        self.ledger, self.first_words = ledger, words
+        self.ledger, self.first_words, self.spent = ledger, words, ledger.elapsed
 
     def search(self, options: Options, grace: float = 0.0) -> Result:
         """Whatever ends it, there is a result; for ``grace`` seconds beyond the limit the engine may come to rest."""
@@ -167,6 +167,7 @@ class Run:
             ledger.message(text)
         with ledger.beating(), announced(ledger.message):
             outcome, message = _attended(self.problem, runner, ledger, options, grace)
+            self.spent = ledger.elapsed  # whoever waits for another turn does not search
             return build_result(
                 self.problem,
                 ledger,
@@ -197,8 +198,8 @@ class Run:
         """Let the next search go on where the last one stopped; anew, with what it knew, if it had to be cut short."""
         before, words = self.ledger, self.first_words
         ledger = Ledger(self.problem, options.tolerances_of(self.problem.quantity), (), Stop())
-        ledger.seconds_before, ledger.nodes = before.elapsed, before.nodes
-        ledger.keeps_proof = before.keeps_proof
+        ledger.seconds_before, ledger.nodes = self.spent, before.nodes
+        ledger.keeps_proof, ledger.identity = before.keeps_proof, before.identity
         if before.incumbent is not None:
             ledger.offer(before.incumbent.labels, before.source)
         ledger.raise_bound(before.bound, whole=True)

@@ -28,6 +28,7 @@ from typing import TypeVar
 import numpy as np
 
 from certmix import compiling, memory
+from certmix.errors import InfeasibleError
 from certmix.interruption import loading
 from certmix.status import Termination
 
@@ -167,6 +168,18 @@ def attend(work: Callable[[], T], stop: Stop, limit: float = math.inf, grace: fl
     if failures:
         raise failures[0]
     return answers[0]
+
+
+def attempt(work: Callable[[], T], stop: Stop, limit: float) -> T | None:
+    """The same for work that may come to nothing: None when it did not end, lacked memory or had nothing feasible.
+
+    A kernel that was cut short may have said anything: nothing counts once the flag is up.
+    """
+    try:
+        found = attend(work, stop, limit)
+    except (Abandoned, InfeasibleError, MemoryError):
+        return None
+    return None if stop.raised else found
 
 
 def _end_thread(thread: threading.Thread) -> None:

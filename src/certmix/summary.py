@@ -88,8 +88,10 @@ def _entry(name: str, value: str, width: int) -> str:
 
 
 def _sample_count(result: Result) -> str:
-    weight = "" if result.sample_weight is None else f" (for {result.n_copies})"
-    return f"{len(result.names)}{weight}"
+    weight, n = result.sample_weight, len(result.names)
+    if weight is None:
+        return str(n)
+    return f"{n} (for {result.n_copies})" if weight.dtype.kind == "i" else f"{n} (weight {weight.sum():.6g})"
 
 
 def _component_count(result: Result) -> str:

@@ -22,6 +22,7 @@ from certmix.verify import statement
 from certmix.verify.check import check
 from certmix.verifying import checked
 from random_instances import random_problem
+from tuned import tuned
 
 PAM50 = Path(__file__).parents[2] / ".." / "shared" / "data" / "pam50"
 # What the checker relaxes where the program does not; with these a certificate may not be had.
@@ -67,11 +68,10 @@ QUICK = (202, 204, 205, 207, 209, 212, 218, 220, 222, 223, 225, 227, 228, 231, 2
 def test_branching_and_pricing_certify_small_problems(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """The same without enumeration at the root, so that multipliers, pricing trees and branching have to do it."""
     monkeypatch.setattr(prove, "MOST", 0)
-    monkeypatch.setattr(prove, "FEW_GROUPS", 0)
     monkeypatch.setattr(prove.dynamic, "MOST_WORK", -1.0)
-    monkeypatch.setattr(lagrangian, "FEW_CLUSTERINGS", 8)
     use = EVERY_FEATURE - RELAXED
-    found = certified(random_problem(np.random.default_rng(seed), max_samples=8, features=use))
+    with tuned(prove, few_groups=0), tuned(lagrangian, few_clusterings=8):
+        found = certified(random_problem(np.random.default_rng(seed), max_samples=8, features=use))
     assert found is not None
     optimum, certificate, verified = found
     assert certificate is not None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import certmix
-from certmix.certificate import prove
+from certmix.certificate import draft, prove
 from certmix.certificate.boxes import boxes_of, refined
 from certmix.certificate.prove import Unproved, make
 from certmix.certificate.statement import state
@@ -22,6 +22,7 @@ from certmix.verify import statement
 from certmix.verify.boxes import roots
 from certmix.verify.check import Verdict, check
 from certmix.verify.root import Root
+from tuned import tuned
 
 
 def entangled(seed: int, n: int, K: int, links: int, spread: float = 1.5) -> Problem:
@@ -113,9 +114,8 @@ def test_a_proof_that_the_checker_rejects_is_not_handed_out(monkeypatch: pytest.
     problem = Problem(rng.normal(size=(40, 2)) + 6.0 * rng.integers(3, size=(40, 1)), 3, variance=1.0)
     result = certmix.solve(problem, "interval")
     rejected = Verdict(False, "rejected", "Rejected: a test says so.")
-    monkeypatch.setattr(prove, "MOST_DENSE", 0)
-    monkeypatch.setattr(prove, "check", lambda *_: rejected)
-    with pytest.raises(Unproved, match="a test says so"):
+    monkeypatch.setattr(draft, "check", lambda *_: rejected)
+    with tuned(prove, dense_groups=0), pytest.raises(Unproved, match="a test says so"):
         make(problem, result)
-    monkeypatch.setattr(prove, "CHECK_SHARE", 0.0)
-    assert make(problem, result)[0].bound <= result.objective
+    with tuned(prove, dense_groups=0, check_share=0.0):
+        assert make(problem, result)[0].bound <= result.objective

@@ -35,7 +35,8 @@ def test_more_than_the_limit_are_not_all(certmix) -> None:
 
 def test_files(certmix, files: Path) -> None:
     """Beside those of stability."""
-    assert certmix(f"{RUN} --within 1000 --limit 3 --out found --quiet").code == 3
+    assert certmix(f"{RUN} --within 1000 --limit 3 --out found --plot seen.svg --quiet").code == 3
+    assert "extra cost (nats)" in (files / "seen.svg").read_text()
     found = json.loads((files / "found" / "alternatives.json").read_text())
     assert list(found) == ["within", "objective", "complete", "clusterings"]
     extra = [one["extra"] for one in found["clusterings"]]

@@ -69,6 +69,21 @@ def test_k_means_from_one_cluster_on(certmix) -> None:
     assert squares == sorted(squares, reverse=True)
     assert [row["certificate"] for row in found["rows"]] == ["verified"] * 3
     assert found["rows"][0]["explained"] == pytest.approx(0.0)
+    assert [row["objective"] for row in found["rows"]] == pytest.approx(squares)
+
+
+def test_samples_with_weights_are_copies(certmix, files: Path) -> None:
+    """Each number has the objective of as many samples as the weights say."""
+    rows = [(0.0, 2), (0.3, 1), (5.0, 3), (5.4, 2), (9.0, 1), (9.3, 2)]
+    (files / "weighted.csv").write_text("a,w\n" + "".join(f"{a},{w}\n" for a, w in rows))
+    (files / "copies.csv").write_text("a\n" + "".join(f"{a}\n" * w for a, w in rows))
+    run = "-k 1:3 --variance 0.2 --json --quiet"
+    weighted = certmix(f"path weighted.csv --weight-column w {run}").json
+    copies = certmix(f"path copies.csv {run}").json
+    for one, other in zip(weighted["rows"], copies["rows"], strict=True):
+        assert one["objective"] == pytest.approx(other["objective"])
+        assert one["icl"] == pytest.approx(other["icl"])
+    assert (weighted["best"], weighted["proved"]) == (copies["best"], True)
 
 
 def test_missing_values_and_weights(certmix, files: Path) -> None:
@@ -181,3 +196,17 @@ def test_exit_codes(certmix, files: Path) -> None:
     assert answer.code == 3
     assert not answer.json["proved"]
     assert answer.json["best"] in answer.json["possible"]
+
+
+def test_a_comparison_goes_on(certmix, files):
+    """Runs that were cut short stay in the folders of their numbers, and end there."""
+    run = "path data.csv --columns a,b --variance 0.1 --k 1:3"
+    assert certmix(f"{run} --engine interval --node-limit 1 --out found --quiet").code in (0, 3)
+    (files / "found" / "path.json").unlink()
+    again = certmix(f"{run} --resume found --json -q")
+    assert again.code == 0
+    assert again.json["proved"]
+    assert (files / "found" / "path.json").exists()
+    assert not list(files.glob("found/k*/snapshot.json"))
+    assert "leave --out" in certmix(f"{run} --resume found --out other").err
+    assert "nothing to resume" in certmix(f"{run} --resume nowhere").err

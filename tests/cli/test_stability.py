@@ -56,6 +56,20 @@ def test_files(certmix, files: Path) -> None:
     assert not (files / "found" / "stability.json").exists()
 
 
+@pytest.mark.parametrize("kind", ["stability", "alternatives"])
+def test_a_run_that_has_its_clustering_goes_on_from_there(certmix, files: Path, kind: str) -> None:
+    """Nothing is solved again; other data are refused; a folder without a run holds nothing to go on with."""
+    run = RUN.replace("stability", kind)
+    assert certmix(f"{run} --out found --quiet").code == 0
+    again = certmix(f"{run} --resume found")
+    assert again.code == 0
+    assert "engine" not in again.err
+    assert certmix(f"{run} --resume nowhere").code == 2
+    other = certmix(f"{run.replace('0.1', '0.2')} --resume found")
+    assert other.code == 2
+    assert "cannot be resumed" in other.err
+
+
 def test_the_clustering_is_written_before_its_margins(certmix, files: Path, monkeypatch) -> None:
     """A run that is killed while it looks for margins leaves the result, with its certificate."""
     from certmix.cli import margins

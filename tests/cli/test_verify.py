@@ -192,14 +192,14 @@ def test_a_hidden_model_of_a_built_in_set_is_rejected(certmix):
 def test_the_bound_of_a_verified_result_is_the_verified_one(certmix, files):
     """In result.json, the summary and the sentence; the maker's check is the only one."""
     import certmix as package
-    from certmix.certificate import prove
+    from certmix.certificate import draft
 
-    calls, check = [], prove.check
-    prove.check = lambda *args: calls.append(1) or check(*args)
+    calls, check = [], draft.check
+    draft.check = lambda *args: calls.append(1) or check(*args)
     try:
         answer = certmix("solve data.csv -k 2 --columns a,b --variance 0.5 --out out --verify")
     finally:
-        prove.check = check
+        draft.check = check
     assert len(calls) == 1
     assert answer.err.count("Verified") == 1
     written = json.loads((files / "out" / "result.json").read_text())

@@ -11,10 +11,12 @@ ACCOUNT = ("tests/search/test_loop_account.py",)
 INCUMBENT = ("tests/verify/test_incumbent.py",)
 REFUSED = ("tests/test_resuming_refused.py",)
 CONTRACTION = ("tests/parts/test_contraction.py",)
+SCHEDULE = ("tests/parts/test_schedule.py",)
 MARGINS = ("tests/sensitivity/test_run.py",)
 ALTERNATIVES = ("tests/sensitivity/test_alternatives.py",)
 COSTS = ("tests/sensitivity/test_dropping.py",)
 OF_ALL = ("margins",)
+KNOWN = ("tests/sensitivity/test_known.py",)
 LISTED = ("alternatives",)
 PRICED = ("constraint costs",)
 SEARCHED = ("tests/sensitivity/test_boxes.py",)
@@ -162,6 +164,39 @@ RUN = (
         "if (weights < low - 1e-9).any() or (weights > high + 1e-9).any():",
         INCUMBENT,
     ),
+    # -- turns of parts ----------------------------------------------------------------------------------------
+    Mutant(
+        "turns: the first takes all",
+        "A part may take all the time that nobody seems to need.",
+        "parts/schedule.py",
+        "max(0.0, left) / turns + SPARE * spare",
+        "max(0.0, left) / turns + spare",
+        SCHEDULE,
+    ),
+    Mutant(
+        "turns: equal shares only",
+        "What others leave is nobody's.",
+        "parts/schedule.py",
+        "if len(self._taken) >= ENOUGH and math.isfinite(left):",
+        "if False:",
+        SCHEDULE,
+    ),
+    Mutant(
+        "turns: one after the other",
+        "Parts that are worked on at the same time share the clock as if they were not.",
+        "parts/schedule.py",
+        "turns = -(-self.waiting // self._slots)",
+        "turns = self.waiting",
+        SCHEDULE,
+    ),
+    Mutant(
+        "turns: time below nothing",
+        "Once the time is over parts have less than none.",
+        "parts/schedule.py",
+        "return max(0.0, left) / turns",
+        "return left / turns",
+        SCHEDULE,
+    ),
     # -- contraction -------------------------------------------------------------------------------------------
     Mutant(
         "contraction: the gap of the others forgotten",
@@ -221,6 +256,14 @@ RUN = (
         PRICED,
     ),
     Mutant(
+        "attempts: what was cut short counts",
+        "What work says counts though the flag went up meanwhile.",
+        "stopping.py",
+        "return None if stop.raised else found",
+        "return found",
+        STOPPING,
+    ),
+    Mutant(
         "margins: open nodes forgotten",
         "A search by boxes that ends early claims what was settled so far, whatever is left.",
         "sensitivity/boxes.py",
@@ -231,17 +274,17 @@ RUN = (
     Mutant(
         "margins: fixed below delta",
         "A sample counts as fixed when its margin is above nothing.",
-        "sensitivity/run.py",
+        "sensitivity/known.py",
         "State.FIXED if self.bound[i] > self.cutoff",
         "State.FIXED if self.bound[i] > self.upper",
-        OF_ALL,
+        KNOWN,
     ),
     Mutant(
         "margins: one opposite of several",
         "What one component says about a sample that is alone counts for all components.",
         "sensitivity/run.py",
-        "max(self.bound[i], min(bounds))",
-        "max(self.bound[i], max(bounds))",
+        "known.settle([question], min(bounds))",
+        "known.settle([question], max(bounds))",
         OF_ALL,
     ),
     Mutant(

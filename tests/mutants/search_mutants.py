@@ -17,6 +17,7 @@ RESUME = ("tests/search/test_loop_resumed.py",)
 RACE = ("tests/search/test_race.py",)
 COUNTING = ("tests/search/bounds/test_counting.py",)
 EMPTY = ("tests/search/bounds/test_dual.py",)
+SAMPLES = ("tests/search/bounds/test_samples.py",)
 
 SEARCH = (
     # -- branching ---------------------------------------------------------------------------------------------
@@ -34,7 +35,7 @@ SEARCH = (
         "search/bounds/interval.py",
         'right["lo"][i, k, index] = at',
         'right["lo"][i, k, index] = 0.5 * (at + nodes["hi"][i, k, index])',
-        INTERVAL,
+        ACCOUNT,
     ),
     Mutant(
         "a lost size",
@@ -218,9 +219,9 @@ SEARCH = (
     Mutant(
         "one price for different components",
         "Interchangeable components are priced alike, whatever a node has made of them.",
-        "search/bounds/dual.py",
-        "found.setdefault(key, []).append(k)",
-        "found.setdefault(key[:1], []).append(k)",
+        "search/bounds/classes.py",
+        "key = int(instance.classes[k]), lo.tobytes(), hi.tobytes(), least, most, status.tobytes()",
+        "key = (int(instance.classes[k]),)",
         ("tests/search/bounds/test_bounds.py",),
     ),
     Mutant(
@@ -350,9 +351,9 @@ SEARCH = (
     Mutant(
         "dual: empty components not priced",
         "The bound of a root in which components may be empty looks at sets that are not empty only.",
-        "search/bounds/dual.py",
-        'math.inf if nodes["a"][i, ks[0]] > 0 else float(arrays.entropy[ks[0], 0]),',
-        "math.inf,",
+        "search/bounds/classes.py",
+        "empty = math.inf if least > 0 else float(arrays.entropy[k, 0])",
+        "empty = math.inf",
         EMPTY,
     ),
     Mutant(
@@ -411,5 +412,46 @@ SEARCH = (
         'return Nodes({**nodes.fields, "warm": np.full(len(nodes), -1, dtype=nodes["warm"].dtype)})',
         "return nodes",
         RESUME,
+    ),
+    # -- an ascent that begins with some groups ----------------------------------------------------------------
+    Mutant(
+        "samples: bounds of some groups",
+        "What an ascent over some of the groups proves is told as a bound on all.",
+        "search/bounds/dual.py",
+        'settings["report"] = lambda bound: None  # of other groups',
+        'settings["report"] = settings["report"]',
+        SAMPLES,
+    ),
+    Mutant(
+        "samples: each stands for itself",
+        "A group that stands for those around it counts as one.",
+        "search/bounds/samples.py",
+        "np.add.reduceat(arrays.weight[order], first)",
+        "arrays.weight[order[middle]]",
+        SAMPLES,
+    ),
+    Mutant(
+        "samples: masses as they are",
+        "A group that stands for those around it has its own mass.",
+        "search/bounds/samples.py",
+        "mass=times.reshape(-1, *[1] * (whole.mass.ndim - 1)) * whole.mass[here],",
+        "mass=whole.mass[here],",
+        SAMPLES,
+    ),
+    Mutant(
+        "samples: taken up though worse",
+        "An ascent goes on from what fewer groups have found, though it proves less.",
+        "search/bounds/lagrangian.py",
+        "        if self.best > before:\n            self.centre, self.radius = centre,",
+        "        if True:\n            self.centre, self.radius = centre,",
+        SAMPLES,
+    ),
+    Mutant(
+        "samples: none",
+        "An ascent over many groups begins with all of them.",
+        "search/bounds/samples.py",
+        "if N < FEWEST * TIMES:",
+        "if True:",
+        SAMPLES,
     ),
 )

@@ -13,9 +13,10 @@ from planting import PACKAGE, trial
 from problem_mutants import PROBLEM
 from run_mutants import RUN
 from search_mutants import SEARCH
+from sensitivity_mutants import SENSITIVITY
 
 CHECKER = (*COUNTED, *CHECKED_MASSES)
-MUTANTS = (*KERNEL, *SEARCH, *PROBLEM, *RUN, *CHECKER)
+MUTANTS = (*KERNEL, *SEARCH, *PROBLEM, *RUN, *SENSITIVITY, *CHECKER)
 FAST = [m for m in MUTANTS if m.fast]
 SLOW = [m for m in MUTANTS if not m.fast]
 CHECKS = sorted({(m.noticed_by, m.compiled) for m in MUTANTS})

@@ -59,7 +59,8 @@ def test_imitation_loses_little() -> None:
     assert 0.0 <= imitated < 0.1 * blind
 
 
-def test_parts_that_do_better_alone_are_dealt_anew() -> None:
+@pytest.mark.parametrize("at_once", [1, 2, 9])
+def test_parts_that_do_better_alone_are_dealt_anew(at_once: int) -> None:
     """Parts change only when local search comes to more in the new ones; groups are neither lost nor doubled."""
     instance, point = clustered()
     imitation, restriction = Imitation(instance, point), Restriction(instance.problem)
@@ -69,11 +70,15 @@ def test_parts_that_do_better_alone_are_dealt_anew() -> None:
         value = restriction.part(groups).objective.best(point.labels[groups]).value
         return Part(groups, groups, value + 1.0, -math.inf, value + rng.uniform(0.0, 1.0))
 
-    parts = [make(np.sort(g)) for g in np.array_split(rng.permutation(240), 6)]
-    found = refined(parts, imitation, make, seed=0, seconds=math.inf, over=lambda: False)
+    def made(pieces: list[np.ndarray]) -> list[Part]:
+        return [make(groups) for groups in pieces]
+
+    parts = made([np.sort(g) for g in np.array_split(rng.permutation(240), 6)])
+    given = {"at_once": at_once, "seed": 0, "seconds": math.inf}
+    found = refined(parts, imitation, made, over=lambda: False, **given)
     assert math.fsum(p.value for p in found) > math.fsum(p.value for p in parts)
     assert np.array_equal(np.sort(np.concatenate([p.groups for p in found])), np.arange(240))
-    stopped = refined(parts, imitation, make, seed=0, seconds=math.inf, over=lambda: True)
+    stopped = refined(parts, imitation, made, over=lambda: True, **given)
     assert stopped == parts
 
 
@@ -89,7 +94,9 @@ def test_sizes_follow_the_gap_and_the_time() -> None:
     def size(allowed: float, inside: Callable[[int], float] | None = None) -> int:
         return chosen(
             sizes_for(instance),
-            lambda size: tried(imitation, size, make, lambda groups: make(groups).share, 0),
+            lambda size: tried(
+                imitation, size, lambda pieces: list(map(make, pieces)), lambda groups: make(groups).share, 0
+            ),
             lambda trial: trial.parts,
             None if inside is None else lambda trial: inside(trial.size),
             allowed,

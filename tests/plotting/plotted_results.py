@@ -52,6 +52,18 @@ def solved(n: int = 60, d: int = 3, K: int = 2, *, names: tuple[str, ...] = (), 
     return replace(result, seconds=1.0, trace=trace, command="certmix solve 'my data.csv' -k 2")
 
 
+def alternatives_document(result: Result) -> dict[str, Any]:
+    """What certmix alternatives writes: the second sample moves, or the second and the third."""
+    assert result.labels is not None
+    clusterings = []
+    for count, extra in enumerate((0.0, 0.25, 1.5)):
+        labels, moved = result.labels.tolist(), range(1, 1 + count)
+        for i in moved:
+            labels[i] = (labels[i] + 1) % result.n_components
+        clusterings.append({"objective": result.objective + extra, "extra": extra, "labels": labels})
+    return {"within": 2.0, "objective": result.objective, "complete": True, "clusterings": clusterings}
+
+
 def margins_document(result: Result) -> dict[str, Any]:
     """What certmix stability writes: the second sample is open, the third undecided, all others are fixed."""
     assert result.labels is not None

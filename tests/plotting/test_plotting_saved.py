@@ -11,13 +11,14 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from plotted_results import HOSTILE, margins_document, solved
+from plotted_results import HOSTILE, alternatives_document, margins_document, solved
 
 import certmix
 from certmix import plotting
 from certmix.errors import InputError
 
 PLOTS = [
+    plotting.plot_alternatives,
     plotting.plot_clusters,
     plotting.plot_margins,
     plotting.plot_means,
@@ -39,6 +40,7 @@ def folder(tmp_path):
     result = solved(K=3)
     result.save(tmp_path / "result")
     (tmp_path / "stability.json").write_text(json.dumps(margins_document(result)))
+    (tmp_path / "alternatives.json").write_text(json.dumps(alternatives_document(result)))
     return tmp_path
 
 
@@ -46,7 +48,10 @@ def folder(tmp_path):
 def test_from_a_saved_folder_alone(plot, folder):
     """A folder gives the picture that its result gives, drawn on the axes that are given."""
     pictures = []
-    more = {"stability": folder / "stability.json"} if plot is plotting.plot_margins else {}
+    more = {
+        plotting.plot_margins: {"stability": folder / "stability.json"},
+        plotting.plot_alternatives: {"alternatives": folder / "alternatives.json"},
+    }.get(plot, {})
     for source, given in ((folder, {}), (folder / "result.json", {}), (solved(K=3), more)):
         figure = plt.figure()
         axes = figure.add_subplot()

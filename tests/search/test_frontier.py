@@ -78,6 +78,7 @@ def test_prune_drops_what_reaches_the_cutoff() -> None:
     frontier = Frontier(some_nodes([5.0, 1.0, 3.0, 3.5]))
     assert sorted(frontier.prune(3.0)) == [3.0, 3.5, 5.0]
     assert len(frontier.prune(3.0)) == 0
+    assert len(Frontier(some_nodes([math.nextafter(3.0, 0.0)])).prune(3.0)) == 0
     frontier.push(some_nodes([2.0, 0.0], first=20))
     assert frontier.all()["number"].tolist() == [21, 1, 20]
     assert frontier.pop(5)["number"].tolist() == [21, 1, 20]

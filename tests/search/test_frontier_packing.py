@@ -14,9 +14,9 @@ from certmix.presolve.instance import reduce
 from certmix.search.bounds.base import PackingBound
 from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.interval import SPLIT_FIELDS, IntervalBound
-from certmix.search.bounds.semidefinite import warm as warm_module
+from certmix.search.bounds.semidefinite import states as warm_module
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
-from certmix.search.bounds.semidefinite.warm import Multipliers, Warm, WarmStore
+from certmix.search.bounds.semidefinite.states import Multipliers, Warm, WarmStore
 from certmix.search.frontier import Frontier
 from certmix.search.nodes import Nodes
 

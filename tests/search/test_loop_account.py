@@ -52,6 +52,18 @@ def test_a_node_that_was_closed_unseen_counts_with_its_bound() -> None:
     assert ledger.bound <= waiting
 
 
+def test_a_node_that_is_dropped_among_open_ones_counts_with_its_bound() -> None:
+    """The same where nodes that are explored after that are compared with a little more than the gap asks for."""
+    upper, options = PROBLEM.objective.best(BEST).value, Options(gap=1e-6)
+    waiting = 0.5 * (options.tolerances.cutoff(upper) + options.tolerances.exclusion(upper))
+    ledger, forest = Ledger(PROBLEM, options.tolerances), Forest([-math.inf, 0.5 * upper, waiting])
+    forest.reaches = False
+    search = Search(forest, ledger, options)
+    assert search.run() in (Termination.GAP, Termination.EXHAUSTED)
+    assert ledger.nodes == 2
+    assert ledger.bound == waiting
+
+
 def test_the_bound_never_falls_and_never_passes_the_incumbent() -> None:
     """Whatever an engine says later, what was proved stays proved; and the optimum is at most the incumbent."""
     ledger = Ledger(PROBLEM, Options().tolerances)
@@ -78,3 +90,17 @@ def test_no_size_is_lost_between_children(size: int) -> None:
     assert children["b"][0, 1] == size
     assert children["a"][1, 1] == size + 1
     assert children["b"][1, 1] == nodes["b"][0, 1]
+
+
+def test_no_piece_of_a_box_is_lost_between_children() -> None:
+    """The boxes of the two children of a split of a mean have their common side at the cut."""
+    from certmix.kernels.splitting import SPLIT_MEAN
+
+    bound = IntervalBound(reduce(PROBLEM))
+    nodes = bound.root()
+    low, high = nodes["lo"][0, 1, 0], nodes["hi"][0, 1, 0]
+    cut = 0.7 * low + 0.3 * high
+    nodes["kind"][0], nodes["which"][0], nodes["index"][0], nodes["at"][0] = SPLIT_MEAN, 1, 0, cut
+    children = bound.branch(Explored(nodes, np.array([True])))
+    assert children["lo"][:, 1, 0].tolist() == [low, cut]
+    assert children["hi"][:, 1, 0].tolist() == [cut, high]

@@ -12,10 +12,9 @@ import certmix
 from certmix import CannotLink, Label, MinimumSize, MustLink, Problem
 from certmix.engines import engine, why_not
 from certmix.errors import InfeasibleError, InputError
-from certmix.options import Options
 from certmix.problem.features import features
-from certmix.sensitivity.margins import State
-from certmix.sensitivity.run import Run, stability
+from certmix.sensitivity.margins import Stability, State
+from certmix.sensitivity.run import stability
 from certmix.status import Status
 from masses import with_masses
 from nearly_optimal import Enumerated, assert_margins
@@ -179,6 +178,30 @@ def test_a_result_from_a_file_needs_its_problem(result: certmix.Result, tmp_path
     assert stability(loaded, 2.0, problem=Problem(TWO, 2, variance=1.0), threads=1).settled
 
 
+def test_what_was_settled_before_an_interruption_is_not_asked_again(result: certmix.Result) -> None:
+    """Its certificate is checked then, and goes on; that of something else is refused."""
+
+    def interrupt(found: Stability) -> None:
+        if found.count("fixed"):
+            raise KeyboardInterrupt
+
+    half = stability(result, 2.0, threads=1, certificate=True, listener=interrupt)
+    assert half.interrupted
+    assert half.count("fixed") > 0
+    assert (half.certificate is not None, half.verdict, half.level) == (True, None, "computed")
+    told: list[Stability] = []
+    whole = stability(result, 2.0, threads=1, certificate=True, known=half.certificate, listener=told.append)
+    assert told[0].count("fixed") >= half.count("fixed")
+    assert whole.settled
+    assert whole.level == "verified"
+    with pytest.raises(InputError, match="another delta"):
+        stability(result, 1.0, known=half.certificate)
+    assert half.certificate is not None
+    document = {**half.certificate.document, "pairs": [[0, 24, 1]]}
+    with pytest.raises(InputError, match=r"not accepted|another clustering"):
+        stability(result, 2.0, known=replace(half.certificate, document=document))
+
+
 @pytest.mark.parametrize("within", [-1.0, math.nan, math.inf, "2", True])
 def test_bad_distances_are_refused(result: certmix.Result, within: object) -> None:
     with pytest.raises(InputError, match="within must be"):
@@ -281,15 +304,3 @@ def test_constraints_count_in_every_clustering_within_delta() -> None:
     assert stability(certmix.solve(problem, threads=1), 2.0, threads=1)["24"].state is State.FIXED
     problem = Problem(TWO, 2, variance=1.0, constraints=[CannotLink(24, 13)])
     assert stability(certmix.solve(problem, threads=1), 2.0, threads=1).settled
-
-
-def test_what_was_found_under_links_is_no_better_than_the_links(result: certmix.Result) -> None:
-    """A clustering without a link costs what the link's own proof says, be that less than the target."""
-    run = Run(result.problem, result, 2.0, (), Options())
-    samples = [run.questions.place(question) for question in run.of_sample]
-    first, second = [i for i in dict.fromkeys(samples) if run.questions.all[i].second >= 0][:2]
-    assert run.beyond_links() == run.target
-    run.bound[first] = 0.5 * (run.cutoff + run.target)
-    assert run.beyond_links() == run.bound[first]
-    run.bound[second] = run.target
-    assert run.beyond_links() == run.bound[first]

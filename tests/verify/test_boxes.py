@@ -27,6 +27,7 @@ from certmix.verify.check import check
 from certmix.verify.domain import Domain
 from certmix.verify.enumeration import count, enumerate_all
 from certmix.verify.evidence import Evidence, Rejected
+from certmix.verify.lagrangian import Pricing
 from certmix.verify.narrowing import Boxes, Nodes, _least_mean
 from certmix.verify.root import Root
 from masses import with_masses
@@ -258,3 +259,39 @@ def test_means_are_those_of_any_choice_of_candidates() -> None:
         size = chosen @ w
         means = (total + chosen @ (w * x)) / (full + size)
         assert least <= means[(size >= few) & (size <= many)].min(initial=math.inf) + 1e-12, seed
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_line_of_any_slope_is_below_the_entropy(seed: int) -> None:
+    """Between the sizes of a node, with the slope of these or of a wider interval."""
+    rng = np.random.default_rng([seed, 8])
+    found = drawn(rng)
+    if found is None:
+        return
+    root, domain, _ = found
+    tree = Boxes(root, math.inf, 0)
+    wide = np.sort(rng.integers(domain.low, domain.high + 1, size=(2, root.K)), axis=0)
+    a, b = np.sort(rng.integers(wide[0], wide[1] + 1, size=(2, root.K)), axis=0)[:, None]
+    for sizes in (None, tuple(wide[:, None])):
+        with np.errstate(all="ignore"):
+            alpha, beta = tree._chord(a, b, sizes)
+        for k in range(root.K):
+            sizes_of = np.arange(a[0, k], b[0, k] + 1)
+            assert np.all(alpha[0, k] + beta[0, k] * sizes_of <= root.entropy[k, sizes_of])
+
+
+def test_the_slope_of_wider_sizes_is_the_better_one_where_too_many_would_join() -> None:
+    """Twelve samples near each other, all of which are worth having, and room for few: more have to be paid for."""
+    points = np.random.default_rng(3).normal(size=(12, 1))
+    root = rooted(Problem(points, 2, variance=1.0))
+    domain = Domain.of(root)
+    domain.propagate(root)
+    pricing = Pricing.of(root, domain, 0, np.full(12, 2.0), np.zeros((0, 2), dtype=np.int64))
+    tree, node = pricing.boxes(), pricing.node()
+    node.a[:], node.b[:] = 4, 5
+    values = []
+    for sizes in (None, (node.a - 2, node.b)):
+        node.bound[:] = -math.inf
+        tree._bound(node, tree._pairs(node), sizes)
+        values.append(float(node.bound[0]))
+    assert values[0] < values[1]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +12,15 @@ import pytest
 from claiming import rooted
 
 import certmix
+from certmix.certificate import lagrangian
 from certmix.certificate.statement import state
 from certmix.io.certificates import Certificate
 from certmix.problem import CannotLink, MinimumSize, MustLink, Problem
 from certmix.problem.masses import RealWeights
+from certmix.problem.restriction import restrict
 from certmix.verify.check import check
 from certmix.verify.claims.criteria import loss
+from certmix.verify.claims.parts import Partition
 from certmix.verify.domain import Domain
 from certmix.verify.dynamic import dynamic
 from certmix.verify.evidence import Evidence, Rejected
@@ -57,7 +62,7 @@ def certified(name: str, how: str) -> tuple[Problem, Certificate]:
         patch.setattr("certmix.certificate.prove.MOST", 0)  # not by enumeration
         if how == "lagrangian":
             patch.setattr("certmix.certificate.boxes.MOST_ENTRIES", 0)
-            patch.setattr("certmix.certificate.lagrangian.FEW_CLUSTERINGS", 1)
+            patch.setattr(lagrangian, "TUNING", replace(lagrangian.TUNING, few_clusterings=1))
         engine = {"boxes": "interval", "lagrangian": "dual"}.get(how, how)
         more = {"part_size": 8} if how == "parts" else {}
         result = certmix.solve(problem, engine, certificate=True, **more)
@@ -75,6 +80,19 @@ def test_a_run_is_verified(name: str, how: str) -> None:
     kinds = {step["kind"] for step in certificate.document.get("steps", ())}
     assert how in kinds or (how == "parts" and certificate.document["claim"] in ("sum", "bound"))
     assert verdict.gap < 1e-3 * abs(verdict.value)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_statement_of_a_part_is_that_of_its_own_samples(name: str) -> None:
+    """The checker makes it of the whole's; with the weights of these samples, not of others."""
+    problem = Problem(n_components=2, **CASES[name])
+    entry, of = json.loads(json.dumps(state(problem))), np.arange(problem.n_samples) % 2
+    parts = Partition(entry, read(entry), of, 2)
+    for t in range(2):
+        samples = np.flatnonzero(of == t)
+        assert parts.samples(t).tolist() == samples.tolist()
+        own = state(restrict(problem, samples))
+        assert parts.statement(t) == json.loads(json.dumps({**own, "component_names": ["0", "1"]}))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -18,11 +18,13 @@ import pytest
 
 import certmix
 from certmix.certificate import lagrangian as maker
+from certmix.certificate import prove
 from certmix.certificate.prove import make
 from certmix.io.certificates import Certificate
 from certmix.problem import CannotLink, Label, MinimumSize, MustLink, Packing, Problem, is_feasible
 from certmix.verify.check import check
 from certmix.verify.statement import data_digest, digest
+from tuned import tuned
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def case(name: str) -> Case:
         if name == "sdp":  # not so small that it would be enumerated
             patch.setattr("certmix.certificate.prove.MOST", 0)
         else:  # if not by a recomputation, then by multipliers
-            patch.setattr("certmix.certificate.prove.MOST_DENSE", 0)
+            patch.setattr(prove, "TUNING", replace(prove.TUNING, dense_groups=0))
         if name != "boxes":
             patch.setattr("certmix.certificate.boxes.MOST_ENTRIES", 0)
         engine = {"sdp": "sdp", "pairs": "dual"}.get(name, "auto")
@@ -100,8 +102,6 @@ def case(name: str) -> Case:
 
 def branched(problem: Problem, result: certmix.Result) -> Certificate:
     """A tree with decisions: prices count only once some groups are decided, and little is enumerated."""
-    from certmix.certificate import prove
-
     trees = maker.LagrangianProver._trees
 
     def reluctant(self: Any, ascent: Any, domain: Any, sets: Any) -> Any:
@@ -109,10 +109,9 @@ def branched(problem: Problem, result: certmix.Result) -> Certificate:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(prove, "MOST", 0)
-        patch.setattr(prove, "MOST_DENSE", 0)
-        patch.setattr(maker, "FEW_CLUSTERINGS", 100)
         patch.setattr(maker.LagrangianProver, "_trees", reluctant)
-        found, _ = make(problem, result)
+        with tuned(prove, dense_groups=0), tuned(maker, few_clusterings=100):
+            found, _ = make(problem, result)
     assert len(found.arrays["tree/parent"]) > 3
     return found
 

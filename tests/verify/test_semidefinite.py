@@ -10,7 +10,7 @@ import pytest
 
 from brute_force import Clusterings
 from certmix.kernels.reduced_costs import together
-from certmix.search.bounds.semidefinite.record import Step
+from certmix.search.bounds.semidefinite.steps import Step
 from certmix.search.bounds.semidefinite.warm import soft_minimum
 from certmix.verify.blocks import Block, Pool, hopeless
 from certmix.verify.domain import Domain

@@ -23,6 +23,7 @@ from certmix.verify.check import check
 from claims import Claim
 from pretended_cluster import pretended
 from resumed import solved_in_pieces
+from tuned import tuned
 from ways.drawing import CERTIFIED, Draw, Way, by_engine, taken_by
 
 
@@ -100,8 +101,8 @@ def raced(draw: Draw) -> Claim:
     rng = draw.rng
     work = float(rng.choice([1.0, 60.0, 1000.0]))
     with (
-        mock.patch.object(engines, "TUNING", replace(engines.TUNING, first_nodes=int(rng.integers(1, 5)))),
-        mock.patch.object(race, "TUNING", replace(race.TUNING, entry_work=work)),
+        tuned(engines, first_nodes=int(rng.integers(1, 5))),
+        tuned(race, entry_work=work),
     ):
         if draw.chance(0.4):
             return replace(certified(draw, "race"), way="race")
@@ -122,9 +123,9 @@ def certificate(draw: Draw) -> Claim:
 def counted(draw: Draw) -> Claim:
     """Few components are many: a run by interior points and the sides of planes, and its certificate."""
     with (
-        mock.patch.object(dual, "MANY_COMPONENTS", 1),
-        mock.patch.object(engines, "TUNING", replace(engines.TUNING, first_nodes=1)),
-        mock.patch.object(lagrangian, "FEW_CLUSTERINGS", 1 if draw.chance(0.7) else 1 << 10),
+        tuned(dual, many_components=1),
+        tuned(engines, first_nodes=1),
+        tuned(lagrangian, few_clusterings=1 if draw.chance(0.7) else 1 << 10),
     ):
         return replace(certified(draw, "dual"), way="counted")
 

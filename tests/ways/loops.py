@@ -26,7 +26,7 @@ from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.line import LineBound, applies
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
-from certmix.search.bounds.semidefinite.warm import WarmStore
+from certmix.search.bounds.semidefinite.states import WarmStore
 from certmix.search.bounds.sides import Side
 from certmix.search.frontier import OPEN_BYTES
 from certmix.search.loop import search
@@ -34,6 +34,7 @@ from certmix.search.stopping import stop_reason
 from certmix.status import Status, Termination, decide
 from claims import Claim, Truth
 from resumed import searched_in_pieces
+from tuned import tuned
 from ways.drawing import Draw, Way, taken_by
 
 MakeBound = Callable[[Instance, Ledger, Options], Bound]
@@ -174,7 +175,7 @@ def counting_way(name: str, often: float) -> Way:
         options = draw.options(start=start, node_limit=60 if draw.chance(0.3) else draw.few_nodes(1.0))
         plane = any_plane if draw.chance(0.5) else counting.best_plane
         with (
-            mock.patch.object(dual, "MANY_COMPONENTS", 1),
+            tuned(dual, many_components=1),
             mock.patch.object(counting, "best_plane", plane),
         ):
             found = by_loop(name, draw.problem, counting_bound, options)

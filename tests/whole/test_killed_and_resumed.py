@@ -106,10 +106,10 @@ class Chain:
 def test_a_killed_search_goes_on(tmp_path: Path) -> None:
     """Two processes are killed at random; the third one has the certified answer, and no bound on the way went down."""
     rng = np.random.default_rng(5)
-    chain = Chain("dual", tmp_path)
-    result = chain.run(rng, most_kills=2, most_seconds=8.0)
-    problem = Problem(samples("dual"), INSTANCES["dual"][2], variance=0.1)
-    chain.check(result, solve(problem, "dual", threads=1, verify=False).objective)
+    chain = Chain("interval", tmp_path)
+    result = chain.run(rng, most_kills=2, most_seconds=4.0)
+    problem = Problem(samples("interval"), INSTANCES["interval"][2], variance=0.1)
+    chain.check(result, solve(problem, "interval", threads=1, verify=False).objective)
 
 
 @pytest.mark.slow

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from certmix.certificate.draft import Unproved, incumbent, stated
+from certmix.certificate.draft import Unproved, checked, incumbent, stated
 from certmix.certificate.envelope import Solved, bounds_of
 from certmix.io.certificates import Certificate
 from certmix.io.npz import NestedArrays, packed
 from certmix.problem import Problem
 from certmix.result import Result
 from certmix.status import Tolerances
-from certmix.verify.check import Verdict, check
+from certmix.verify.check import Verdict
 
 Make = Callable[[Problem, Result, Any], tuple[Certificate, Verdict | None]]
 
@@ -32,25 +32,20 @@ def chained(
     Unproved
         With the reason why there is none.
     """
-    bounds, parts, arrays, known = bounds_of(problem), [], [], set()
+    bounds, parts, arrays = bounds_of(problem), [], []
+    known: set[tuple[str, str, float]] = set()
     for one in needed(problem, solved):
         found, verdict = make(one.problem, as_proved(one.result), one.record)
         bounds.add(one, found.bound)
-        proof = {name: found.document[name] for name in ("steps", "parts") if name in found.document}
-        parts.append({**one.entry, "bound": found.bound, **proof})
+        parts.append({**one.entry, **found.proof})
         arrays.append(packed_arrays(found))
-        if verdict is not None and verdict.verified:
-            digests = found.document["digests"]
-            known.add((digests["statement"], digests["data"], found.bound))
+        known |= found.known if verdict is not None and verdict.verified else set()
     bound = min(bounds.bound, result.objective)
     if not np.isfinite(bound):
         raise Unproved("no bound follows from those at known variances")
     claim = {"claim": "chord", "objective": float(result.objective), "bound": float(bound), "parts": parts}
     certificate = Certificate(stated(problem, result, claim), NestedArrays(incumbent(result), arrays))
-    verdict = check(certificate.document, certificate.arrays, problem.data, known)
-    if not verdict.verified:
-        raise Unproved(f"the checker does not accept it ({verdict.sentence.rstrip('.')})")
-    return certificate, verdict
+    return checked(certificate, problem, known)
 
 
 def needed(problem: Problem, solved: Sequence[Solved]) -> list[Solved]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,11 @@ from certmix.certificate.statement import state
 from certmix.io.certificates import FORMAT, VERSION, Certificate
 from certmix.problem import Problem
 from certmix.result import Result
-from certmix.verify.statement import data_digest, digest
+from certmix.verify.check import Verdict, check
+from certmix.verify.evidence import Rejected
+from certmix.verify.proof import Known
+from certmix.verify.root import Root
+from certmix.verify.statement import data_digest, digest, read
 from certmix.verify.tree import LEFT, ROOT
 
 
@@ -53,6 +58,35 @@ def compare(
     }
     arrays = {f"parts/{i}/{name}": a for i, part in enumerate(parts) for name, a in part.arrays.items()}
     return Certificate(document, arrays)
+
+
+def checked(certificate: Certificate, problem: Problem, known: Known = ()) -> tuple[Certificate, Verdict]:
+    """A certificate that the checker accepts, and its verdict.
+
+    Raises
+    ------
+    Unproved
+        When it does not.
+    """
+    verdict = check(certificate.document, certificate.arrays, problem.data, known)
+    if not verdict.verified:
+        raise Unproved(f"the checker does not accept it ({verdict.sentence.rstrip('.')})")
+    return certificate, verdict
+
+
+def as_checked(problem: Problem) -> tuple[dict[str, Any], Root]:
+    """The statement as it is written, and the problem as the checker sees it.
+
+    Raises
+    ------
+    Unproved
+        When it does not take it.
+    """
+    entry = json.loads(json.dumps(state(problem)))
+    try:
+        return entry, Root(read(entry), problem.data)
+    except Rejected as error:
+        raise Unproved(f"the checker does not take the problem: {error}") from None
 
 
 class Draft:
@@ -99,6 +133,11 @@ class Draft:
     def _finished(
         self, problem: Problem, result: Result, claim: dict[str, Any], arrays: dict[str, np.ndarray]
     ) -> Certificate:
+        document = stated(problem, result, {**claim, "steps": self.steps})
+        return Certificate(document, {**arrays, **self.proof()})
+
+    def proof(self) -> dict[str, np.ndarray]:
+        """The arrays of tree and steps."""
         nodes: dict[str, np.ndarray] = {
             "tree/parent": np.array(self._parent, dtype=np.int32),
             "tree/kind": np.array(self._kind, dtype=np.int8),
@@ -106,8 +145,7 @@ class Draft:
         }
         if any(kind >= LEFT for kind in self._kind):
             nodes["tree/at"] = np.array(self._at)
-        document = stated(problem, result, {**claim, "steps": self.steps})
-        return Certificate(document, {**arrays, **nodes, **self.arrays})
+        return {**nodes, **self.arrays}
 
 
 def incumbent(result: Result) -> dict[str, np.ndarray]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from certmix.certificate.recording import Walk, walk
 from certmix.rounding import EPS
 from certmix.search.bounds.ascent import Ascent
 from certmix.search.bounds.counting import CountingBound
-from certmix.search.bounds.dual import FINEST, DualBound
+from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.planes import best_plane
 from certmix.search.bounds.pricer import PricingClass
 from certmix.search.bounds.sides import Side, Sides
@@ -26,19 +27,29 @@ from certmix.verify.domain import Domain
 from certmix.verify.lagrangian import Pricing, cells, combine, limits
 from certmix.verify.root import Root
 
-FEW_CLUSTERINGS = 1 << 16  # enumerated rather than priced
-MOST_PRICING_NODES = 600_000
-NODE_PRICING_NODES = 30_000  # of one tree, below the root
-MOST_NODES = 4000
-ITERATIONS = 60
-SHORT = 10
-NEAR = 3e-3  # a gap that is worth all iterations
-COARSE = 0.05  # far from the target prices need not be exact
-ENOUGH = 0.3  # share of what is lacking that a few iterations must bring, lest the node is split
-PATIENCE = 25  # iterations that must bring something
-TRIES = 4
-AIMED, CLAIMED = 0.5, 0.999  # shares of the slack that the search for a price and the claim give away
-PAIR = 1e-7  # seconds that the checker takes for a node and a group, about
+
+@dataclass(frozen=True)
+class Tuning:
+    """How long multipliers and trees are worked on."""
+
+    few_clusterings: int = 1 << 16  # enumerated rather than priced
+    pricing_nodes: int = 600_000  # of all pricing trees
+    branch_pricing_nodes: int = 30_000  # of one below the root
+    nodes: int = 4000  # of the tree of decisions
+    iterations: int = 60  # of the ascent in a node below the root
+    turn: int = 10  # iterations that must bring ...
+    enough: float = 0.3  # ... this share of what is lacking, lest the node is split
+    near: float = 3e-3  # relative gap that is worth all iterations
+    coarseness: float = 0.05  # far from the target prices need not be exact
+    patience: int = 25  # iterations at the root that must bring ...
+    patient_share: float = 0.02  # ... this share of what is lacking
+    tries: int = 4  # to share the slack among the prices
+    aimed: float = 0.5  # share of the slack that the search for a price gives away
+    claimed: float = 0.999  # likewise, the claim
+    pair_seconds: float = 1e-7  # that the checker takes for a node and a group, about
+
+
+TUNING = Tuning()
 
 
 class LagrangianProver:
@@ -83,9 +94,9 @@ class LagrangianProver:
         def settle(node: int, domain: Domain, told: np.ndarray | None) -> Split | None:
             return self._settle(draft, node, domain, told)
 
-        limits = FEW_CLUSTERINGS, MOST_NODES, self.should_stop
+        limits = TUNING.few_clusterings, TUNING.nodes, self.should_stop
         enumerated = grow(draft, self.root, self.target, settle, *limits)
-        self.checking += enumerated
+        self.checking += enumerated  # only now: growing has added to it
 
     # -- one node --------------------------------------------------------------------------------------------
     def _settle(
@@ -94,34 +105,33 @@ class LagrangianProver:
         """Prove the node, or say how to split it; its children begin at its multipliers."""
         if node == 0:
             self.root_decided = int(domain.decided.sum())
-        counting = self._counting(domain)
-        if counting is not None:
-            return self._count(counting, draft, node, domain, multipliers)
+        if self.counting is not None and (domain.sides or self.counting.split):
+            return self._count(self.counting, draft, node, domain, multipliers)
         maybe_empty = np.flatnonzero((domain.low == 0) & (domain.high > 0))
         if len(maybe_empty) and node > 0:
             return Split(tree.AT_MOST, int(maybe_empty[0]), 0, multipliers)
         sets = [m for m in domain.exchangeable(self.root) if domain.high[m[0]] > 0]
         ascent = self._ascent(node, domain, multipliers, sets)
-        if ascent.best + self._shift(domain) >= self.target:
-            found = self._trees(ascent, domain, sets)
-            if found is not None:
-                draft.step(node, "lagrangian", found)
-                return None
+        if self._proved(draft, node, ascent, domain, sets):
+            return None
         if len(maybe_empty):
             return Split(tree.AT_MOST, int(maybe_empty[0]), 0, ascent.best_t)
         return Split(tree.IN, *self._branch(ascent, domain, sets), ascent.best_t)
 
-    def _counting(self, domain: Domain) -> CountingBound | None:
-        """The run's own nodes by the sides of planes, where the node is one of them, or may become one."""
-        counting = self.counting
-        if counting is None or not (domain.sides or counting.split):
-            return None
-        return counting
+    def _proved(
+        self, draft: Draft, node: int, ascent: Ascent, domain: Domain, sets: list[np.ndarray]
+    ) -> bool:
+        """Whether an ascent proves a node; then it has a step."""
+        enough = ascent.best + self._shift(domain) >= self.target
+        found = self._trees(ascent, domain, sets) if enough else None
+        if found is not None:
+            draft.step(node, "lagrangian", found)
+        return found is not None
 
     def _count(
         self, counting: CountingBound, draft: Draft, node: int, domain: Domain, told: np.ndarray | None
     ) -> Split | None:
-        """Follow the run, where it split a node or proved it; else do as it would."""
+        """Follow the run's nodes by the sides of planes, where it split one or proved it; else do as it would."""
         sides = Sides(tuple(Side(s.axis, s.at, s.least, s.left) for s in domain.sides))
         plane = counting.split.get(sides)
         if plane is None:
@@ -130,11 +140,8 @@ class LagrangianProver:
             ascent = counting.ascent(sides, t, worth, self.target + self.ahead)
             told = ascent.best_t
             sets = [m for m in domain.exchangeable(self.root) if domain.high[m[0]] > 0]
-            if ascent.best + self._shift(domain) >= self.target:
-                found = self._trees(ascent, domain, sets)
-                if found is not None:
-                    draft.step(node, "lagrangian", found)
-                    return None
+            if self._proved(draft, node, ascent, domain, sets):
+                return None
             plane = best_plane(ascent, self.target + self.ahead - ascent.best - self._shift(domain))
         if plane is None:
             raise Unproved("a node is left that no plane splits")
@@ -160,27 +167,28 @@ class LagrangianProver:
             aim,
             limit,
             seed=node,
-            resolution=max(0.02 * self.ahead / self.root.K, FINEST * dual.scale.cost),
+            resolution=dual.resolution_for(self.ahead),
             threads=Threads(1),
             should_stop=self.should_stop,
-            coarseness=COARSE,
+            coarseness=TUNING.coarseness,
         )
-        while ascent.best < aim and ascent.iterations < ITERATIONS and not self.should_stop():
+        while ascent.best < aim and ascent.iterations < TUNING.iterations and not self.should_stop():
             before, gone = ascent.best, ascent.iterations
-            ascent.advance(aim, min(gone + SHORT, ITERATIONS), limit, 4 * limit)
+            ascent.advance(aim, min(gone + TUNING.turn, TUNING.iterations), limit, 4 * limit)
             gained, lacking = ascent.best - before, aim - ascent.best
-            near = lacking < NEAR * max(1.0, abs(aim))
-            if ascent.iterations == gone or (not near and gained < ENOUGH * lacking):
+            near = lacking < TUNING.near * max(1.0, abs(aim))
+            if ascent.iterations == gone or (not near and gained < TUNING.enough * lacking):
                 break  # splitting is cheaper
         return ascent
 
     def _climb(self, ascent: Ascent, aim: float, limit: int) -> Ascent:
         """Ascend as long as it pays."""
-        ascent.coarseness = COARSE
+        ascent.coarseness = TUNING.coarseness
         while ascent.best < aim and not self.should_stop():
             before, iterations = ascent.best, ascent.iterations
-            ascent.advance(aim, iterations + PATIENCE, limit)
-            if ascent.iterations == iterations or ascent.best - before < 0.02 * (aim - ascent.best):
+            ascent.advance(aim, iterations + TUNING.patience, limit)
+            gained, lacking = ascent.best - before, aim - ascent.best
+            if ascent.iterations == iterations or gained < TUNING.patient_share * lacking:
                 break
         return ascent
 
@@ -210,10 +218,10 @@ class LagrangianProver:
             return None
         empty = [(1, float(root.entropy[k, 0])) for k in np.flatnonzero(domain.high == 0)]
         walks: dict[tuple[int, int], tuple[float, Walk]] = {}
-        for _ in range(TRIES):
+        for _ in range(TUNING.tries):
             prices = [*zip(counts.tolist(), expected.tolist(), strict=True), *empty]
             slack = combine(root, t, prices, sides) - self.target
-            claims = expected - CLAIMED * slack / counts.sum()
+            claims = expected - TUNING.claimed * slack / counts.sum()
             prices = [*zip(counts.tolist(), claims.tolist(), strict=True), *empty]
             if not slack > 0 or not combine(root, t, prices, sides) >= self.target:
                 return None
@@ -222,12 +230,13 @@ class LagrangianProver:
                 claim = float(claims[i] + off[c] + 4 * EPS * abs(off[c]))
                 if (i, c) in walks and walks[i, c][0] >= claim:
                     continue
-                left = MOST_PRICING_NODES - self.pricing_nodes
-                most = left if domain.decided.sum() == self.root_decided else min(left, NODE_PRICING_NODES)
-                aim = float(expected[i] + off[c] - AIMED * slack / counts.sum())
+                left = TUNING.pricing_nodes - self.pricing_nodes
+                at_root = domain.decided.sum() == self.root_decided
+                most = left if at_root else min(left, TUNING.branch_pricing_nodes)
+                aim = float(expected[i] + off[c] - TUNING.aimed * slack / counts.sum())
                 found = walk(pricing, aim, most)
                 self.pricing_nodes += found.nodes
-                self.checking += PAIR * found.nodes * root.N
+                self.checking += TUNING.pair_seconds * found.nodes * root.N
                 if self.should_stop():
                     raise Unproved("it took too long")
                 if not found.complete and most < left:

@@ -6,7 +6,6 @@ Its parts are in the order in which they were proved: each may use what those be
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,21 +14,18 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from certmix.certificate.boxes import MOST_ENTRIES, drawn
-from certmix.certificate.draft import Unproved, incumbent, stated
+from certmix.certificate.draft import Draft, Unproved, as_checked, checked, incumbent, stated
 from certmix.certificate.semidefinite import tell
-from certmix.certificate.statement import state
 from certmix.io.certificates import Certificate
 from certmix.problem import Problem
 from certmix.result import Result
 from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.semidefinite.record import Recorder
-from certmix.verify.check import Verdict, check
+from certmix.verify.check import Verdict
 from certmix.verify.claims.margins import Chain, boxed
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Evidence, Rejected
-from certmix.verify.root import Root
-from certmix.verify.statement import data_digest, read
-from certmix.verify.tree import ROOT
+from certmix.verify.statement import data_digest
 
 Pair = tuple[int, int, int]  # two samples, and whether they are together (1) or apart (0)
 
@@ -47,14 +43,9 @@ class MarginPart:
 
 def by_opposite(pair: Pair, certificate: Certificate, *, verified: bool = False) -> MarginPart:
     """From the certificate of a problem that has the opposite of a pair."""
-    document = certificate.document
-    kept = {name: document[name] for name in ("bound", "steps", "parts") if name in document}
     arrays = {name: a for name, a in certificate.arrays.items() if not name.startswith("incumbent/")}
-    known = None
-    if verified and not certificate.infeasible:
-        digests = document["digests"]
-        known = digests["statement"], digests["data"], certificate.bound
-    return MarginPart([pair], kept, arrays, known)
+    (known,) = certificate.known if verified and not certificate.infeasible else (None,)
+    return MarginPart([pair], certificate.proof, arrays, known)
 
 
 def at_once(
@@ -98,8 +89,7 @@ def by_boxes(
     """
     if not 0 < bound.splits.count <= MOST_ENTRIES:
         raise Unproved("the tree of boxes is too large, or was not kept")
-    whole = json.loads(json.dumps(state(problem)))
-    root = Root(read(whole), problem.data)
+    whole, root = as_checked(problem)
     draft, domain, rows = drawn(bound), Domain.of(root), np.array(pairs)
     domain.propagate(root)
     try:
@@ -108,24 +98,38 @@ def by_boxes(
             confirmed = boxed(root, rows, least, domain, evidence, target)
     except Rejected as error:
         raise Unproved(str(error)) from None
-    kept = rows[confirmed]
-    tree = {"tree/parent": [-1], "tree/kind": [ROOT], "tree/args": [[0, 0, 0]]}
-    arrays = {name: np.array(a, dtype=np.int32) for name, a in tree.items()} | draft.arrays
+    return settled(rows[confirmed], draft, Chain(whole, root.statement), problem, least, target)
+
+
+def settled(
+    pairs: np.ndarray, draft: Draft, chain: Chain, problem: Problem, least: float, target: float
+) -> MarginPart:
+    """From a tree that the checker has followed: pairs (m, 3) that are together below the target."""
     entries = {"bound": float(target), "steps": draft.steps, "settled": True}
-    known = Chain(whole, root.statement).digest(kept, least), data_digest(problem.data), float(target)
-    return MarginPart([tuple(row) for row in kept.tolist()], entries, arrays, known)
+    known = chain.digest(pairs, least), data_digest(problem.data), float(target)
+    return MarginPart([tuple(row) for row in pairs.tolist()], entries, draft.proof(), known)
 
 
-def chained(
+def parts_of(certificate: Certificate) -> list[MarginPart]:
+    """What :func:`put_together` was made of, for a certificate that goes on from there."""
+    return [
+        MarginPart(
+            [(int(i), int(j), int(together)) for i, j, together in part["pairs"]],
+            {name: value for name, value in part.items() if name != "pairs"},
+            {
+                name.removeprefix(f"parts/{t}/"): array
+                for name, array in certificate.arrays.items()
+                if name.startswith(f"parts/{t}/")
+            },
+        )
+        for t, part in enumerate(certificate.document["parts"])
+    ]
+
+
+def put_together(
     problem: Problem, result: Result, within: float, parts: Sequence[MarginPart], pairs: Sequence[Pair]
-) -> tuple[Certificate, Verdict]:
-    """The certificate that all of these pairs are as they are in every clustering within delta, and its verdict.
-
-    Raises
-    ------
-    Unproved
-        With the reason why there is none.
-    """
+) -> Certificate:
+    """The certificate that these pairs are as they are in every clustering within delta; nobody has checked it."""
     claim = {
         "claim": "margins",
         "objective": float(result.objective),
@@ -134,10 +138,20 @@ def chained(
         "parts": [{**part.entries, "pairs": [list(pair) for pair in part.pairs]} for part in parts],
     }
     arrays = {f"parts/{t}/{name}": a for t, part in enumerate(parts) for name, a in part.arrays.items()}
-    certificate = Certificate(stated(problem, result, claim), {**incumbent(result), **arrays})
+    return Certificate(stated(problem, result, claim), {**incumbent(result), **arrays})
+
+
+def chained(
+    problem: Problem, result: Result, within: float, parts: Sequence[MarginPart], pairs: Sequence[Pair]
+) -> tuple[Certificate, Verdict]:
+    """The same, and its verdict.
+
+    Raises
+    ------
+    Unproved
+        With the reason why there is none.
+    """
+    certificate = put_together(problem, result, within, parts, pairs)
     known = {part.known for part in parts if part.known is not None}
     with threadpool_limits(1):
-        verdict = check(certificate.document, certificate.arrays, problem.data, known)
-    if not verdict.verified:
-        raise Unproved(f"the checker does not accept it ({verdict.sentence.rstrip('.')})")
-    return certificate, verdict
+        return checked(certificate, problem, known)

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from certmix.certificate.draft import Unproved, incumbent, stated
+from certmix.certificate.draft import Unproved, checked, incumbent, stated
 from certmix.io.certificates import Certificate
 from certmix.io.npz import NestedArrays, Spool, Stored
 from certmix.problem import Problem
 from certmix.result import Result
-from certmix.verify.check import Verdict, check
+from certmix.verify.check import Verdict
 from certmix.verify.rounding import total_below
 
 
@@ -73,7 +73,4 @@ def added(problem: Problem, result: Result, proofs: Sequence[PartProof]) -> tupl
     arrays = NestedArrays({**incumbent(result), "partition": of}, [proof.arrays for proof in proofs])
     certificate = Certificate(stated(problem, result, claim), arrays)
     known = {(proof.statement, proof.data, proof.bound) for proof in proofs if proof.verified}
-    verdict = check(certificate.document, certificate.arrays, problem.data, known)
-    if not verdict.verified:
-        raise Unproved(f"the checker does not accept it ({verdict.sentence.rstrip('.')})")
-    return certificate, verdict
+    return checked(certificate, problem, known)

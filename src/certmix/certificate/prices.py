@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from certmix.certificate.draft import Draft, Unproved
-from certmix.certificate.margins import MarginPart, Pair
+from certmix.certificate.draft import Draft, Unproved, as_checked
+from certmix.certificate.margins import MarginPart, Pair, settled
 from certmix.certificate.recording import shortened, walk
-from certmix.certificate.statement import state
 from certmix.problem import Problem
 from certmix.search.record import Splits
 from certmix.verify.boxes import GROUP, INNER, LEAF, MEAN, SIZE, split
@@ -21,9 +19,6 @@ from certmix.verify.domain import Domain
 from certmix.verify.evidence import Rejected
 from certmix.verify.lagrangian import Pricing, priced_tree
 from certmix.verify.narrowing import Nodes
-from certmix.verify.root import Root
-from certmix.verify.statement import data_digest, read
-from certmix.verify.tree import ROOT
 
 BATCH = 128  # nodes that are split in one go
 MOST_PRICING_NODES = 200_000
@@ -55,11 +50,7 @@ def by_prices(
     Unproved
         With the reason why there is none.
     """
-    whole = json.loads(json.dumps(state(problem)))
-    try:
-        root = Root(read(whole), problem.data)
-    except Rejected as error:
-        raise Unproved(f"the checker does not take the problem: {error}") from None
+    whole, root = as_checked(problem)
     domain = Domain.of(root)
     domain.propagate(root)
     groups = root.group[np.array(pairs)[:, :2]]
@@ -90,11 +81,7 @@ def by_prices(
         raise Unproved("it took too long")
     draft, kept = Draft(), np.array(pairs)[together]
     draft.step(0, "prices", arrays)
-    nodes = {"tree/parent": [-1], "tree/kind": [ROOT], "tree/args": [[0, 0, 0]]}
-    every = {name: np.array(a, dtype=np.int32) for name, a in nodes.items()} | draft.arrays
-    entries = {"bound": float(target), "steps": draft.steps, "settled": True}
-    known = Chain(whole, root.statement).digest(kept, -math.inf), data_digest(problem.data), float(target)
-    return MarginPart([tuple(row) for row in kept.tolist()], entries, every, known)
+    return settled(kept, draft, Chain(whole, root.statement), problem, -math.inf, target)
 
 
 class _Tree:

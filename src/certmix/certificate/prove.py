@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from certmix.certificate.chords import chained
-from certmix.certificate.draft import Draft, Unproved
+from certmix.certificate.draft import Draft, Unproved, as_checked, checked
 from certmix.certificate.parts import PartProof, added
 from certmix.certificate.softlinks import bent
-from certmix.certificate.statement import state
 from certmix.io.certificates import Certificate
 from certmix.io.npz import packed
 from certmix.presolve.instance import Instance
@@ -27,23 +25,29 @@ from certmix.verify import dynamic, statement
 from certmix.verify.check import Verdict, check
 from certmix.verify.domain import Domain
 from certmix.verify.enumeration import MOST, count
-from certmix.verify.evidence import Rejected
 from certmix.verify.root import Root
 
 if TYPE_CHECKING:
     from certmix.search.bounds.dual import DualBound
 
-MOST_GROUPS = 200_000
-MOST_DIMENSIONS = 6
-EACH_CLUSTERING = 2e-5  # seconds that the checker takes for it
-MOST_DENSE = 600  # groups that a semidefinite search of the maker's own may have
-FEW_GROUPS = 200  # with conflicts and so few groups it is tried first
-FIRST_SHARE = 0.85  # of the time, for what is tried first
-QUICK = 0.5  # seconds: a check that takes no longer needs no alternative
-BOXES_SHARE = 0.3  # ... nor one that takes this share of the run
-ENOUGH_AHEAD = 0.09  # share of how far a proof would like to be ahead that will do
-CHECK_SHARE = 0.3  # of the time: a proof that would take longer to check is handed out unchecked
 
+@dataclass(frozen=True)
+class Tuning:
+    """Which proof is tried, and for how long."""
+
+    priced_groups: int = 200_000  # that pricing trees may have
+    priced_dimensions: int = 6
+    clustering_seconds: float = 2e-5  # that the checker takes to enumerate one
+    dense_groups: int = 600  # that a semidefinite search of the maker's own may have
+    few_groups: int = 200  # with conflicts and so few it is tried first
+    first_share: float = 0.85  # of the time, for what is tried first
+    quick_seconds: float = 0.5  # a check that takes no longer needs no alternative ...
+    quick_share: float = 0.3  # ... nor one that takes no more of the run's time
+    enough_ahead: float = 0.09  # share of how far a proof would like to be ahead that will do
+    check_share: float = 0.3  # of the time: a proof that would take longer to check is handed out unchecked
+
+
+TUNING = Tuning()
 Made = tuple[Certificate, Verdict | None]
 
 __all__ = ["Made", "Unproved", "make", "prove_part"]
@@ -99,10 +103,7 @@ def make(
         raise Unproved(statement.too_many_features(problem.n_features))
     limit = 60.0 + 10.0 * result.seconds if time_limit is None else time_limit
     end = time.perf_counter() + limit
-    try:
-        root = Root(statement.read(json.loads(json.dumps(state(problem)))), problem.data)
-    except Rejected as error:
-        raise Unproved(f"the checker does not take the problem: {error}") from None
+    root = as_checked(problem)[1]
     if infeasible:
         return _infeasible(problem, result, root, _late(end, should_stop))
     domain = Domain.of(root)
@@ -122,7 +123,7 @@ def _quick_boxes(record: Any, root: Root, result: Result, clusterings: float) ->
     from certmix.certificate.boxes import boxes_of
 
     boxes = record.boxes if isinstance(record, RunRecord) else None
-    return boxes_of(boxes, root, _target(result)[0])[1] < EACH_CLUSTERING * clusterings
+    return boxes_of(boxes, root, _target(result)[0])[1] < TUNING.clustering_seconds * clusterings
 
 
 def prove_part(
@@ -173,12 +174,9 @@ def _infeasible(problem: Problem, result: Result, root: Root, late: Callable[[],
 
 def _checked(certificate: Certificate, problem: Problem, expected: float, limit: float) -> Made:
     """With the checker's verdict, unless the check is expected to take too much of the time."""
-    if expected > CHECK_SHARE * limit:
+    if expected > TUNING.check_share * limit:
         return certificate, None
-    verdict = check(certificate.document, certificate.arrays, problem.data)
-    if not verdict.verified:
-        raise Unproved(f"the checker does not accept it ({verdict.sentence.rstrip('.')})")
-    return certificate, verdict
+    return checked(certificate, problem)
 
 
 def _recomputed(problem: Problem, result: Result, kinds: list[str]) -> Made:
@@ -233,7 +231,7 @@ def _anew(
 
     instance = reduce(problem)
     conflicting = len(root.conflicts) > 0 and not _settled_at_root(record.dual, result)
-    dense = root.N <= MOST_DENSE and instance.exact and root.counted
+    dense = TUNING.dense_groups >= root.N and instance.exact and root.counted
 
     def by_multipliers(seconds: float) -> Made:
         late = _late(time.perf_counter() + seconds, should_stop)
@@ -254,11 +252,11 @@ def _anew(
             return _accepted(problem, result, refined(record.boxes, root, target, late))
 
     ways = [by_multipliers, by_search] if dense else [by_multipliers]
-    if dense and conflicting and root.N <= FEW_GROUPS:
+    if dense and conflicting and TUNING.few_groups >= root.N:
         ways.reverse()
     boxes, expected = boxes_of(record.boxes, root, _target(result)[0])
     if expected < end - time.perf_counter():
-        quick = expected < max(QUICK, BOXES_SHARE * result.seconds)
+        quick = expected < max(TUNING.quick_seconds, TUNING.quick_share * result.seconds)
         other = (
             _settled_at_root(record.dual, result) or ways[0] is by_search
         )  # a way that is likely to be quicker
@@ -267,7 +265,7 @@ def _anew(
     for way in ways:
         left = end - time.perf_counter()
         try:
-            return way(left if way is ways[-1] else FIRST_SHARE * left)
+            return way(left if way is ways[-1] else TUNING.first_share * left)
         except Unproved as reason:
             reasons.append(str(reason))
             if should_stop():
@@ -303,7 +301,7 @@ def _lagrangian(
     late: Callable[[], bool],
 ) -> tuple[Certificate, float]:
     """The certificate, and how many seconds it will take about to check it."""
-    if root.N > MOST_GROUPS or root.d > MOST_DIMENSIONS:
+    if TUNING.priced_groups < root.N or root.d > TUNING.priced_dimensions:
         raise Unproved(f"{root.N} groups in {root.d} dimensions are too many for pricing trees")
     from certmix.certificate.lagrangian import LagrangianProver
     from certmix.search.bounds.dual import DualBound
@@ -313,7 +311,7 @@ def _lagrangian(
     allowed = max(result.tolerances.allowed(result.objective), 1e-9)
     assert result.labels is not None
     dual = record.dual or DualBound(instance, result.labels, allowed=allowed, should_stop=late)
-    if ENOUGH_AHEAD * ahead < dual.root_bound - target < ahead and result.status is not Status.OPTIMAL:
+    if TUNING.enough_ahead * ahead < dual.root_bound - target < ahead and result.status is not Status.OPTIMAL:
         ahead = dual.root_bound - target  # no further ascent is needed
     draft = Draft()
     with Threads(threads) as pool:

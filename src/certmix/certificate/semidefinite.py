@@ -21,7 +21,8 @@ from certmix.options import Options
 from certmix.presolve.instance import reduce
 from certmix.problem import Problem
 from certmix.result import Result
-from certmix.search.bounds.semidefinite.record import Recorder, Step
+from certmix.search.bounds.semidefinite.record import Recorder
+from certmix.search.bounds.semidefinite.steps import Step
 from certmix.verify.check import Verdict, check
 from certmix.verify.semidefinite import FIELDS
 from certmix.verify.tree import AT_LEAST, AT_MOST, IN, OUT

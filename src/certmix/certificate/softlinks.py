@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from certmix.certificate.chords import as_proved, packed_arrays
-from certmix.certificate.draft import Unproved, incumbent, stated
+from certmix.certificate.draft import Unproved, checked, incumbent, stated
 from certmix.io.certificates import Certificate
 from certmix.io.npz import NestedArrays
 from certmix.problem import Problem
 from certmix.result import Result
 from certmix.status import Status
-from certmix.verify.check import Verdict, check
+from certmix.verify.check import Verdict
 from certmix.verify.rounding import total_below
 
 Make = Callable[[Problem, Result, Any], tuple[Certificate, Verdict | None]]
@@ -57,22 +57,19 @@ def bent(problem: Problem, result: Result, record: Any, make: Make) -> tuple[Cer
         raise Unproved("the run left no record of which soft links it has decided")
     solved = list({id(node): node for node in record.nodes if isinstance(node, Solved)}.values())
     parts: list[dict[str, Any]] = []
-    place, arrays, bounds, known = {}, [], [], set()
+    known: set[tuple[str, str, float]] = set()
+    place, arrays, bounds = {}, [], []
     for one in solved:
         if one.result.labels is None and not one.infeasible:
             raise Unproved("a problem with some of the soft links kept has no clustering with a lower bound")
         found, verdict = make(
             one.problem, one.result if one.infeasible else as_proved(one.result), one.record
         )
-        proof = {name: found.document[name] for name in ("steps", "parts") if name in found.document}
-        bound = None if one.infeasible else found.bound
         place[id(one)] = len(parts)
-        parts.append({"kept": sorted(one.kept), "bound": bound, **proof})
+        parts.append({"kept": sorted(one.kept), **found.proof})
         arrays.append(packed_arrays(found))
         bounds.append(found.bound)
-        if verdict is not None and verdict.verified and bound is not None:
-            digests = found.document["digests"]
-            known.add((digests["statement"], digests["data"], bound))
+        known |= found.known if verdict is not None and verdict.verified else set()
     nodes = [[place[id(node)]] if isinstance(node, Solved) else list(node) for node in record.nodes]
     reached = _reached(problem, nodes, bounds)
     claim = {
@@ -83,10 +80,7 @@ def bent(problem: Problem, result: Result, record: Any, make: Make) -> tuple[Cer
         "parts": parts,
     }
     certificate = Certificate(stated(problem, result, claim), NestedArrays(incumbent(result), arrays))
-    verdict = check(certificate.document, certificate.arrays, problem.data, known)
-    if not verdict.verified:
-        raise Unproved(f"the checker does not accept it ({verdict.sentence.rstrip('.')})")
-    return certificate, verdict
+    return checked(certificate, problem, known)
 
 
 def _reached(problem: Problem, nodes: list[list[int]], bounds: list[float]) -> float:

@@ -27,6 +27,10 @@ class AlternativesOutput(WithinOutput):
             panel=OUTPUT,
         ),
     ] = None
+    plot: Annotated[
+        Path | None,
+        Option("Draw the clusterings and who moves: PNG, PDF or SVG.", metavar="FILE", panel=OUTPUT),
+    ] = None
 
 
 def alternatives_command(request: Request, options: Options, output: AlternativesOutput) -> int:

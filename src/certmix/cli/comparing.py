@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from certmix import interruption
 from certmix.ahead import Helpers
 from certmix.cli.building import Asked, Prepared
-from certmix.cli.output import CERTIFICATE, check_directory, prepare_directory, write_files
+from certmix.cli.output import CERTIFICATE, check_directory, prepare_directory, write_certificate, write_files
 from certmix.cli.pictures import check_picture, write_picture
-from certmix.cli.request import Request, told
-from certmix.cli.running import tell, with_options
+from certmix.cli.request import Request
+from certmix.cli.running import hinted, resuming, tell, with_options
 from certmix.cli.standard_output import say
 from certmix.engines import refuse_early
 from certmix.errors import InputError, OutputError
@@ -25,6 +25,7 @@ from certmix.io.strict_json import dumps
 from certmix.options import Options
 from certmix.result import Result
 from certmix.selection.criterion import ICL, SQUARES
+from certmix.selection.kept import folder, require_comparison
 from certmix.selection.path import Path
 from certmix.selection.problems import numbers, problems
 from certmix.selection.table import progress
@@ -40,6 +41,7 @@ NAME = "path"
 def run_path(request: Request, options: Options, output: PathOutput) -> int:
     """Build the problems, compare them, write what was found; return the exit code."""
     refuse_early(options)
+    output = resuming(output, options.resume, require_comparison)
     if output.plot is not None:
         check_picture(output.plot)
     if output.out is not None:
@@ -66,7 +68,7 @@ def run_path(request: Request, options: Options, output: PathOutput) -> int:
         Helpers(options.n_threads) as helpers,
     ):  # from here on there is something to lose
         every = [one.problem for one in asked]
-        found = compare(every, SQUARES if squares else ICL, options, listen, [helpers])
+        found = compare(every, SQUARES if squares else ICL, options, listen, [helpers], output.out)
         interruption.ignore()
         failure = _written(found, asked, output, request, written)
         say(dumps(found.to_dict()) if output.json else found.summary() + "\n")
@@ -119,7 +121,7 @@ def _write_rows(
     for row, one in zip(found.rows, asked, strict=False):
         if written.get(row.k) is row.result:
             continue
-        own = directory / f"k{row.k}"
+        own = folder(directory, row.k)
         prepare_directory(own)
         write_files(with_options(replace(row.result, transform=one.transform), request), one, own)
         written[row.k] = row.result
@@ -128,12 +130,7 @@ def _write_rows(
 def _write(found: Path, directory: File, request: Request) -> None:
     write_text(directory / f"{NAME}.json", dumps(found.to_dict()))
     write_text(directory / f"{NAME}.csv", _csv(found))
-    if found.certificate is not None:
-        document = {**found.certificate.document, "options": told(request)}
-        replace(found.certificate, document=document).save(directory / CERTIFICATE)
-    else:
-        for ending in (".json", ".npz"):
-            (directory / (CERTIFICATE + ending)).unlink(missing_ok=True)
+    write_certificate(hinted(found.certificate, request), directory / CERTIFICATE)
 
 
 def _csv(found: Path) -> str:

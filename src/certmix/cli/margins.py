@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -12,25 +13,28 @@ from typing import TYPE_CHECKING, Any
 
 from certmix import interruption
 from certmix.ahead import Helpers
-from certmix.cli.building import Asked, build
+from certmix.cli.building import Asked
 from certmix.cli.output import (
     ALTERNATIVES,
     STABILITY,
-    check_directory,
     nothing,
-    prepare_directory,
+    write_certificate,
     write_files,
 )
-from certmix.cli.pictures import check_shown, write_shown
-from certmix.cli.request import Request, command, told
-from certmix.cli.running import exit_code, solved, tell, with_options
+from certmix.cli.pictures import write_shown
+from certmix.cli.request import Request, command
+from certmix.cli.running import exit_code, hinted, prepared, resuming, solved, with_options
 from certmix.cli.standard_output import say
 from certmix.engines import refuse_early
-from certmix.errors import InfeasibleError, InputError, OutputError
+from certmix.errors import InputError, OutputError
 from certmix.io.atomic import write_text
+from certmix.io.certificates import Certificate
 from certmix.io.strict_json import dumps
+from certmix.observers.snapshot import NAME as SNAPSHOT
 from certmix.options import Options
 from certmix.result import Result
+from certmix.resuming import finished, require_unfinished
+from certmix.saving import RESULT
 from certmix.sensitivity.alternatives import Alternatives, alternatives
 from certmix.sensitivity.asking import checked_limit, checked_within, positions
 from certmix.sensitivity.margins import Stability
@@ -48,7 +52,10 @@ Next = Callable[[Asked, Result, dict[str, Any]], Found]
 
 def run_stability(request: Request, options: Options, output: StabilityOutput) -> int:
     """Build the problem, solve it, find the margins, write what was found; return the exit code."""
+    output = resuming(output, options.resume, _require_begun)
     pairs: list[tuple[str, str]] = []
+    earlier = None if options.resume is None else options.resume / f"{MARGINS}.json"
+    known = None if earlier is None or not earlier.is_file() else Certificate.load(earlier)
 
     def check(asked: Asked) -> None:
         if output.pairs is not None:
@@ -61,13 +68,14 @@ def run_stability(request: Request, options: Options, output: StabilityOutput) -
             if not output.quiet:
                 progress(found)
 
-        return stability(result, output.within, pairs=pairs, listener=listen, **given)
+        return stability(result, output.within, pairs=pairs, known=known, listener=listen, **given)
 
     return _run(request, options, output, margins, check)
 
 
 def run_alternatives(request: Request, options: Options, output: AlternativesOutput) -> int:
     """The same for clusterings that are nearly as good."""
+    output = resuming(output, options.resume, _require_begun)
 
     def others(asked: Asked, result: Result, given: dict[str, Any]) -> Alternatives:
         def listen(found: Alternatives) -> None:
@@ -96,26 +104,15 @@ def _run(
         checked_limit(getattr(output, "limit", 1))
     except InputError as error:
         raise InputError(f"--{error}") from None
-    check_shown(output)
-    if output.out is not None:
-        check_directory(output.out, overwrite=output.overwrite)
-    try:
-        asked = build(request)
-    except InfeasibleError as error:
-        if output.json:
-            say(dumps(nothing(str(error))))
-        raise
-    check(asked)
-    if output.out is not None:
-        prepare_directory(output.out)
-    if not output.quiet:
-        tell(asked)
+    asked = prepared(request, output, check)
     with interruption.held():  # from here on there is something to lose
-        result = with_options(solved(asked, options, output, command(request, options)), request)
+        begin = time.perf_counter()
+        result = _solved(asked, request, options, output)
         if output.out is not None:  # it is there whatever becomes of the margins
             with suppress(OutputError):  # said at the end, where it fails again
                 write_files(result, asked, output.out)
-        found = None if result.labels is None else _found(asked, result, options, after)
+        spent = time.perf_counter() - begin
+        found = None if result.labels is None else _found(asked, result, options, spent, after)
         interruption.ignore()
         failure = _written(result, found, asked, output, request)
         if found is None:
@@ -134,13 +131,32 @@ def _settled(found: Found) -> bool:
     return found.settled if isinstance(found, Stability) else found.complete
 
 
-def _found(asked: Asked, result: Result, options: Options, after: Next) -> Found:
+def _require_begun(directory: Path) -> None:
+    """An error in words where a folder holds no clustering to go on with, finished or not."""
+    if not (directory / RESULT).is_file():
+        require_unfinished(directory)
+
+
+def _solved(
+    asked: Asked, request: Request, options: Options, output: StabilityOutput | AlternativesOutput
+) -> Result:
+    """The clustering; of a run that is resumed the one that it had come to, unless it was still being looked for."""
+    earlier = options.resume
+    if earlier is not None and not (earlier / SNAPSHOT).is_file():
+        known = finished(earlier, asked.problem)
+        if known is not None:
+            return replace(known, transform=asked.transform)
+        options = replace(options, resume=None, start=options.start or earlier)
+    return with_options(solved(asked, options, output, command(request, options)), request)
+
+
+def _found(asked: Asked, result: Result, options: Options, spent: float, after: Next) -> Found:
     if options.time_limit is not None:
-        options = replace(options, time_limit=max(0.0, options.time_limit - result.seconds))
+        options = replace(options, time_limit=max(0.0, options.time_limit - spent))
     with Helpers(options.n_threads) as helpers:
         given = {
             "problem": asked.problem,
-            "options": replace(options, start=None),
+            "options": replace(options, start=None, resume=None),
             "observers": [helpers],
         }
         return after(asked, result, given)
@@ -169,16 +185,6 @@ def read_pairs(file: Path, asked: Asked) -> list[tuple[str, str]]:
     return found
 
 
-def _write_certificate(margins: Stability | None, request: Request, stem: Path) -> None:
-    certificate = None if margins is None else margins.certificate
-    if certificate is None:
-        for ending in (".json", ".npz"):
-            stem.with_suffix(ending).unlink(missing_ok=True)
-        return
-    document = {**certificate.document, "options": told(request)}
-    replace(certificate, document=document).save(stem)
-
-
 def _written(
     result: Result,
     found: Found | None,
@@ -192,8 +198,9 @@ def _written(
     try:
         if output.out is not None:
             _write(result, margins, others, asked, output.out)
-            _write_certificate(margins, request, output.out / MARGINS)
-        write_shown(result, output, margins)
+            certificate = None if margins is None else margins.certificate
+            write_certificate(hinted(certificate, request), output.out / MARGINS)
+        write_shown(result, output, margins, others)
     except OutputError as error:
         return error
     return None

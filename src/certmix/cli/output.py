@@ -23,6 +23,7 @@ STABILITY, ALTERNATIVES = "stability.json", "alternatives.json"
 
 if TYPE_CHECKING:
     from certmix.cli.building import Asked
+    from certmix.io.certificates import Certificate
     from certmix.result import Result
     from certmix.sensitivity.margins import Stability
 
@@ -36,6 +37,7 @@ def nothing(message: str, squares: bool = False) -> dict[str, Any]:
     """The same object for a problem that contradicts itself before anything can be run."""
     empty = (
         *(("sse", "sse_lower_bound") if squares else ()),
+        "penalty",
         "objective",
         "lower_bound",
         "gap_absolute",
@@ -115,13 +117,18 @@ def write_files(result: Result, asked: Asked, directory: Path, margins: Stabilit
             (directory / name).unlink(missing_ok=True)
     else:
         write_text(directory / STABILITY, dumps(margins.to_dict()))
-    if result.certificate is not None:
-        result.certificate.save(directory / CERTIFICATE)
-    else:
-        for ending in (".json", ".npz"):
-            (directory / (CERTIFICATE + ending)).unlink(missing_ok=True)
+    write_certificate(result.certificate, directory / CERTIFICATE)
     if result.termination not in RESUMABLE:  # only now: until here it is what a killed run leaves
         Snapshot(directory, overwrite=True).remove()
+
+
+def write_certificate(certificate: Certificate | None, stem: Path) -> None:
+    """Write the two files; without a certificate what an earlier run left is removed."""
+    if certificate is not None:
+        certificate.save(stem)
+        return
+    for ending in (".json", ".npz"):
+        stem.with_name(stem.name + ending).unlink(missing_ok=True)
 
 
 def _csv(rows: Iterable[Sequence[Any]]) -> str:

@@ -13,7 +13,6 @@ from certmix.options import Option, Options
 WITHOUT = (
     "n_components",
     "start",
-    "resume",
     "report",
     "constraint_costs",
 )  # these are about one number of components

@@ -24,13 +24,17 @@ def check_shown(output: Output) -> None:
         check_picture(output.plot)
 
 
-def write_shown(result: Result, output: Output, stability: Any = None) -> None:
-    """Write the page and the picture that were asked for."""
+def write_shown(result: Result, output: Output, stability: Any = None, alternatives: Any = None) -> None:
+    """Write the page and the picture that were asked for: of other clusterings, if they were looked for."""
     if output.report is not None:
         from certmix.reporting import report
 
         report(result, output.report, stability=stability)
-    if output.plot is not None:
+    if output.plot is not None and alternatives is not None:
+        from certmix.plotting import plot_alternatives
+
+        write_picture(plot_alternatives(result, alternatives=alternatives).figure, output.plot)
+    elif output.plot is not None:
         from certmix.plotting import plot_overview
 
         write_picture(plot_overview(result, stability=stability), output.plot)

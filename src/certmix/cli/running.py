@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from certmix import interruption
 from certmix.ahead import Helpers
@@ -26,27 +27,18 @@ from certmix.status import Status, Termination
 
 if TYPE_CHECKING:
     from certmix.cli.solve import Output
+    from certmix.io.certificates import Certificate
     from certmix.ledger import Observer
     from certmix.result import Result
+
+Out = TypeVar("Out", bound="Output")
 
 
 def run_request(request: Request, options: Options, output: Output) -> int:
     """Build the problem, solve it, write what was found; return the exit code."""
     refuse_early(options)
-    output = _resuming(output, options.resume)
-    check_shown(output)
-    if output.out is not None:
-        check_directory(output.out, overwrite=output.overwrite)
-    try:
-        asked = build(request)
-    except InfeasibleError as error:
-        if output.json:
-            say(dumps(nothing(str(error), squares=request.weights == "none")))
-        raise
-    if output.out is not None:
-        prepare_directory(output.out)
-    if not output.quiet:
-        tell(asked)
+    output = resuming(output, options.resume, require_unfinished)
+    asked = prepared(request, output)
     with interruption.held():  # from here on there is something to lose
         result = solved(asked, options, output, command(request, options))
         if options.verify is True:
@@ -61,6 +53,25 @@ def run_request(request: Request, options: Options, output: Output) -> int:
     return interruption.INTERRUPTED if interruption.heard() else exit_code(result)
 
 
+def prepared(request: Request, output: Any, check: Callable[[Asked], None] = lambda _: None) -> Asked:
+    """The problem, where there is a place for its results; ``check`` looks at it before that is made."""
+    check_shown(output)
+    if output.out is not None:
+        check_directory(output.out, overwrite=output.overwrite)
+    try:
+        asked = build(request)
+    except InfeasibleError as error:
+        if output.json:
+            say(dumps(nothing(str(error), squares=request.weights == "none")))
+        raise
+    check(asked)
+    if output.out is not None:
+        prepare_directory(output.out)
+    if not output.quiet:
+        tell(asked)
+    return asked
+
+
 def _priced(result: Result, asked: Asked, options: Options, output: Output) -> Result:
     """The result with what each side constraint costs, if that was asked for."""
     if not output.constraint_costs:
@@ -70,13 +81,13 @@ def _priced(result: Result, asked: Asked, options: Options, output: Output) -> R
     return constraint_costs(result, problem=asked.problem, options=options)
 
 
-def _resuming(output: Output, resume: Path | None) -> Output:
-    """A run that is resumed goes on in its folder."""
+def resuming(output: Out, resume: Path | None, require: Callable[[Path], None]) -> Out:
+    """A run that is resumed goes on in its folder, which has to hold one."""
     if resume is None:
         return output
     if output.out not in (None, resume):
         raise InputError(f"--resume {resume} goes on in its own folder: leave --out {output.out} out")
-    require_unfinished(resume)
+    require(resume)
     return replace(output, out=resume, overwrite=True)
 
 
@@ -125,11 +136,15 @@ def solved(asked: Asked, options: Options, output: Output, command: str) -> Resu
 
 
 def with_options(result: Result, request: Request) -> Result:
-    """The result with the options of the run in its certificate, as a hint for whoever verifies it."""
-    if result.certificate is None:
-        return result
-    document = {**result.certificate.document, "options": told(request)}
-    return replace(result, certificate=replace(result.certificate, document=document))
+    """The result with the options of the run in its certificate."""
+    return replace(result, certificate=hinted(result.certificate, request))
+
+
+def hinted(certificate: Certificate | None, request: Request) -> Certificate | None:
+    """A certificate with the options of the run, as a hint for whoever verifies it."""
+    if certificate is None:
+        return None
+    return replace(certificate, document={**certificate.document, "options": told(request)})
 
 
 def tell(asked: Asked) -> None:

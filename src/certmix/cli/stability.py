@@ -10,7 +10,7 @@ from certmix.cli.request import Request
 from certmix.cli.solve import Output
 from certmix.options import Option, Options
 
-WITHOUT = ("resume", "constraint_costs")  # what belongs to certmix solve alone
+WITHOUT = ("constraint_costs",)  # what belongs to certmix solve alone
 OUTPUT = "Output"
 
 

@@ -64,6 +64,17 @@ class Certificate:
         inside = self.document.get("parts", ()) if self.document.get("claim") == "comparison" else ()
         return tuple(Certificate(part, _under(f"parts/{i}/", self.arrays)) for i, part in enumerate(inside))
 
+    @property
+    def proof(self) -> dict[str, Any]:
+        """What another certificate has of it as a part: its bound, null when nothing is feasible, and its proof."""
+        return {name: self.document[name] for name in ("bound", "steps", "parts") if name in self.document}
+
+    @property
+    def known(self) -> set[tuple[str, str, float]]:
+        """What the checker need not look at again once it is verified: digests of statement and data, the bound."""
+        digests = self.document["digests"]
+        return set() if self.infeasible else {(digests["statement"], digests["data"], self.bound)}
+
     def packed(self) -> bytes:
         """The arrays as an NPZ file."""
         return packed(self.arrays)

@@ -84,8 +84,9 @@ class Snapshot(Silent):
         self._writing = threading.RLock()  # a run that is late does not wait for whoever is writing
 
     def started(self, problem: Problem, engine: str, ledger: Ledger) -> None:
+        if self._run is None:  # else the same run goes on, from the state that is there
+            self._files.entry = ledger.resumed_from
         self._run = (problem, engine, ledger)
-        self._files.entry = ledger.resumed_from
         self.write()
 
     def progressed(self, progress: Progress) -> None:

@@ -19,9 +19,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from certmix.engines import Outcome, engine, why_not
-from certmix.errors import InfeasibleError
 from certmix.ledger import Ledger, Progress
-from certmix.memory import OutOfMemory
 from certmix.observers.base import Silent
 from certmix.presolve.instance import reduce
 from certmix.problem import MustLink, Problem
@@ -31,7 +29,7 @@ from certmix.search.bounds.semidefinite.contraction import Region
 from certmix.search.bounds.semidefinite.record import NO_RECORD, Recorder
 from certmix.search.threads import Threads
 from certmix.status import Termination
-from certmix.stopping import Abandoned, Stop, attend
+from certmix.stopping import Stop, attempt
 
 MOST_GROUPS = 600  # of a part: with more its matrices take too long
 WORTH = 0.7  # share of the groups that may be left
@@ -53,17 +51,17 @@ class TogetherTask:
     cutoff: float
     seconds: float = math.inf
 
-    def __call__(self, stop: Stop | None = None) -> np.ndarray:
+    def __call__(self, stop: Stop | None = None, recorder: Recorder = NO_RECORD) -> np.ndarray:
         """A number for every sample: equal ones are together. All differ where nothing is known."""
-        stop, nothing = stop or Stop(), np.arange(self.part.n_samples)
+        stop, part, found = stop or Stop(), self.part, None
         stop.end = min(stop.end, Stop(self.seconds).end)
-        if why_not(engine("sdp"), self.part) is not None:
-            return nothing
-        try:
-            found = attend(lambda: together(self.part, self.labels, self.cutoff, stop), stop, self.seconds)
-        except (Abandoned, InfeasibleError, OutOfMemory, MemoryError):
-            return nothing
-        return nothing if stop.raised else found  # a kernel that was cut short may have said anything
+
+        def work() -> np.ndarray:
+            return together(part, self.labels, self.cutoff, stop, recorder)
+
+        if not part.covariance.unknown and why_not(engine("sdp"), part) is None:
+            found = attempt(work, stop, self.seconds)
+        return np.arange(part.n_samples) if found is None else found
 
 
 def together(

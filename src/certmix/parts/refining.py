@@ -20,31 +20,40 @@ WORTH = 0.02  # units of costs: a part that does better alone by less is left as
 def refined(
     parts: list[Part],
     imitation: Imitation,
-    make: Callable[[np.ndarray], Part],
+    make: Callable[[list[np.ndarray]], list[Part]],
     *,
+    at_once: int,
     seed: int,
     seconds: float,
     over: Callable[[], bool],
 ) -> list[Part]:
-    """The parts after some of them were dealt anew; what local search comes to in them adds up to more."""
+    """The parts after some of them were dealt anew, ``at_once`` threes at a time; local search comes to more in all."""
     rng, worth = np.random.default_rng([seed, 1]), WORTH * imitation.unit
     parts, tried = list(parts), np.zeros(len(parts), dtype=np.int64)
     end = time.perf_counter() + seconds
-    for _ in range(min(4 * len(parts), MOST_TRIALS)):
-        if len(parts) < TOGETHER or over() or time.perf_counter() > end:
+    left = min(4 * len(parts), MOST_TRIALS)
+    while left > 0 and not over() and time.perf_counter() < end:
+        below = np.array([part.below if t < TRIALS else -1.0 for part, t in zip(parts, tried, strict=True)])
+        order = np.argsort(-below, kind="stable")
+        worst = order[: min(at_once, len(parts) // TOGETHER, int(np.count_nonzero(below >= worth)))]
+        if not len(worst):
             break
-        below = np.array([part.below for part in parts])
-        worst = int(np.argmax(np.where(tried < TRIALS, below, -1.0)))
-        if tried[worst] >= TRIALS or below[worst] < worth:
-            break
-        others = np.delete(np.arange(len(parts)), worst)
-        chosen = [worst, *rng.choice(others, size=TOGETHER - 1, replace=False).tolist()]
-        groups = np.concatenate([parts[t].groups for t in chosen])
-        found = [make(piece) for piece in imitation.parts(groups, TOGETHER, int(rng.integers(2**31)))]
+        others = rng.permutation(order[len(worst) :])[: (TOGETHER - 1) * len(worst)]
+        threes = np.column_stack([worst, others.reshape(len(worst), TOGETHER - 1)]).tolist()
+        dealt = [
+            imitation.parts(
+                np.concatenate([parts[t].groups for t in three]), TOGETHER, int(rng.integers(2**31))
+            )
+            for three in threes
+        ]
+        made = iter(make([piece for pieces in dealt for piece in pieces]))
+        left -= len(worst)
         tried[worst] += 1
-        if len(found) == TOGETHER and _value(found) > _value([parts[t] for t in chosen]) + worth:
-            for t, part in zip(chosen, found, strict=True):
-                parts[t], tried[t] = part, 0
+        for three, pieces in zip(threes, dealt, strict=True):
+            found = [next(made) for _ in pieces]
+            if len(found) == TOGETHER and _value(found) > _value([parts[t] for t in three]) + worth:
+                for t, part in zip(three, found, strict=True):
+                    parts[t], tried[t] = part, 0
     return parts
 
 

@@ -42,6 +42,7 @@ PERTURBED = (
     8  # perturbations in a row, times components, that bring a part nothing: so good is its partition ...
 )
 MOST_PERTURBED = 200  # ... and no more in all
+AT_ONCE = 16  # parts for each thread that are made between two looks at the clock
 
 MOST_KEPT = 2**29  # bytes for what parts can go on from when they are tried again
 MOST_SEARCHED = (
@@ -72,6 +73,7 @@ class PartsRun:
         order = np.argsort(instance.groups.of, kind="stable")
         self._samples = np.split(order, np.cumsum(instance.weight)[:-1]) if self._merged_groups else None
         self._spool = Spool() if ledger.keeps_proof else None
+        self.threads = Threads(1)
         self.account = Account([])
         self.contracted: Problem | None = None  # with links that every better clustering has
 
@@ -96,6 +98,10 @@ class PartsRun:
 
         If there is a contracted one by then, that will do.
         """
+        with Threads(self.options.n_threads) as self.threads:
+            return self._worked()
+
+    def _worked(self) -> Termination | None:
         ledger, options = self.ledger, self.options
         self.account = Account(self._taken_up() or self._partitioned())
         self._keep_record()
@@ -259,8 +265,7 @@ class PartsRun:
         if self.processes is not None:  # one node of some samples
             some = np.random.default_rng(options.seed).choice(self.instance.n_groups, sizes[0], replace=False)
             self.processes.prepare(self._task(Job(self._made(np.sort(some)), 0.0, 1), math.inf))
-        with Threads(options.n_threads) as threads:
-            return self._dealt(Imitation(self.instance, self._point(), threads), sizes)
+        return self._dealt(Imitation(self.instance, self._point(), self.threads), sizes)
 
     def _dealt(self, imitation: Imitation, sizes: list[int]) -> list[Part]:
         ledger, options = self.ledger, self.options
@@ -276,11 +281,11 @@ class PartsRun:
         ledger.phase = "partition"
         N = self.instance.n_groups
         pieces = imitation.parts(np.arange(N), -(-N // size), options.seed, self._time(PARTITION_TIME))
-        parts = []
-        for groups in pieces:
+        parts: list[Part] = []
+        while len(parts) < len(pieces):
             if self._stopped():
                 return []  # some parts are no partition
-            parts.append(self._made(groups))
+            parts += self._all_made(pieces[len(parts) :][: AT_ONCE * self.threads.count])
             ledger.phase = f"partition: {len(parts)} of {len(pieces)} parts"
         return self._refined(parts, imitation)
 
@@ -294,7 +299,7 @@ class PartsRun:
             return float(self.restriction.part(samples).objective.best(self._labels(samples)).value)
 
         def trial(size: int) -> Trial:
-            return tried(imitation, size, self._made, share, options.seed, self._time(TRIAL_TIME))
+            return tried(imitation, size, self._all_made, share, options.seed, self._time(TRIAL_TIME))
 
         def work(trial: Trial) -> float:
             parts = trial.parts[: self._slots]
@@ -319,12 +324,29 @@ class PartsRun:
         """Parts that do much better alone are dealt anew."""
         seconds = self._time(time)
         return refined(
-            parts, imitation, self._made, seed=self.options.seed, seconds=seconds, over=self._stopped
+            parts,
+            imitation,
+            self._all_made,
+            at_once=self.threads.count,
+            seed=self.options.seed,
+            seconds=seconds,
+            over=self._stopped,
         )
 
     def _time(self, share: float) -> float:
         """That share of the time that is left, in seconds."""
         return share * self.options.time_left(self.ledger.seconds)
+
+    def _all_made(self, pieces: Sequence[np.ndarray]) -> list[Part]:
+        """Parts, made by threads; the first one alone, so that they do not load kernels at the same time."""
+        parts = [self._made(groups) for groups in pieces[:1]] * len(pieces)
+
+        def work(first: int, last: int) -> None:
+            for i in range(first + 1, last + 1):
+                parts[i] = self._made(pieces[i])
+
+        self.threads.over(len(pieces) - 1, work)
+        return parts
 
     def _made(self, groups: np.ndarray) -> Part:
         """A part of groups, with what the incumbent costs there and a bound that takes no search."""
@@ -351,7 +373,7 @@ class PartsRun:
         many = max(2, len(parts) // 4 * 2)
         chosen, rest = parts[:many], parts[many:]
         pairs = list(zip(chosen[::2], chosen[1::2], strict=True))
-        merged = [self._made(np.sort(np.concatenate([a.groups, b.groups]))) for a, b in pairs]
+        merged = self._all_made([np.sort(np.concatenate([a.groups, b.groups])) for a, b in pairs])
         for part, (a, b) in zip(merged, pairs, strict=True):
             part.bound = max(part.bound, summed([a.bound, b.bound]))
             part.proofs = a.proofs + b.proofs

@@ -19,13 +19,21 @@ from certmix.parts.partition import Imitation
 from certmix.parts.schedule import LOSS
 from certmix.presolve.instance import Instance
 
-FEW_DIMENSIONS = (250, 500, 1000, 2000)
-MANY_DIMENSIONS = (100, 150, 200, 300, 400, 500, 600)
-MOST_MADE = 20  # parts of a size that are looked at; where there are no more, they are the partition
-WORTH = 0.5  # share of the gap of larger parts that smaller ones may lose by the partition alone to be tried
-HOPELESS = 0.02  # relative gap: where parts are left with more, only ...
-MUCH_SMALLER = 0.7  # ... times as large ones are tried
-HOPE = 2.0  # times the gap: parts that lose less are dealt anew where they do much better alone
+
+@dataclass(frozen=True)
+class Tuning:
+    """Which sizes of parts are tried."""
+
+    few_dimensions: tuple[int, ...] = (250, 500, 1000, 2000)
+    many_dimensions: tuple[int, ...] = (100, 150, 200, 300, 400, 500, 600)
+    most_made: int = 20  # parts of a size that are looked at; where there are no more, they are the partition
+    worth: float = 0.5  # share of the gap of larger parts that the partition into smaller ones may lose
+    hopeless: float = 0.02  # relative gap: where parts are left with more, only ...
+    much_smaller: float = 0.7  # ... times as large ones are tried
+    hope: float = 2.0  # times the gap: parts that lose less are dealt anew where they do much better alone
+
+
+TUNING = Tuning()
 
 
 @dataclass
@@ -50,7 +58,7 @@ class Trial:
 
 def sizes_for(instance: Instance) -> list[int]:
     """Sizes of parts that are worth a thought, the smallest first; none where parts are no help."""
-    sizes = FEW_DIMENSIONS if instance.n_features <= MOST_DIMENSIONS else MANY_DIMENSIONS
+    sizes = TUNING.few_dimensions if instance.n_features <= MOST_DIMENSIONS else TUNING.many_dimensions
     return [size for size in sizes if size < instance.n_groups] if instance.n_groups > sizes[-1] else []
 
 
@@ -62,18 +70,19 @@ def first_nodes(instance: Instance) -> int:
 def tried(
     imitation: Imitation,
     size: int,
-    make: Callable[[np.ndarray], Part],
+    make: Callable[[list[np.ndarray]], list[Part]],
     share: Callable[[np.ndarray], float],
     seed: int,
     seconds: float = math.inf,
 ) -> Trial:
-    """Parts of that size; ``make`` makes one of groups, ``share`` is what the incumbent costs in groups alone."""
+    """Parts of that size; ``make`` makes them of groups, ``share`` is what the incumbent costs in groups alone."""
     N = imitation.instance.n_groups
     groups = np.arange(N)
-    if some := MOST_MADE * size < N:
-        groups = np.random.default_rng([seed, size]).choice(N, size=MOST_MADE * size // 2, replace=False)
+    made = TUNING.most_made * size
+    if some := made < N:
+        groups = np.random.default_rng([seed, size]).choice(N, size=made // 2, replace=False)
     pieces = imitation.parts(groups, -(-len(groups) // size), seed, seconds)
-    return Trial(size, [make(piece) for piece in pieces], not some, share(np.sort(groups)))
+    return Trial(size, make(pieces), not some, share(np.sort(groups)))
 
 
 def chosen(
@@ -97,12 +106,12 @@ def chosen(
     trials: list[Trial] = []
     for size in sizes:
         trials.append(found := trial(size))
-        if found.loss < HOPE * allowed or size == sizes[-1]:
+        if found.loss < TUNING.hope * allowed or size == sizes[-1]:
             found.parts = refine(found)
         if over() or found.loss < LOSS * allowed:
             break
     best, least = trials[-1], math.inf
-    while work is not None and trials and not over() and trials[-1].loss < WORTH * least:
+    while work is not None and trials and not over() and trials[-1].loss < TUNING.worth * least:
         found = trials.pop()
         inside = work(found)
         if found.loss + inside < least:
@@ -111,6 +120,6 @@ def chosen(
             break
         if least <= allowed:
             break
-        if inside > HOPELESS:
-            trials = [trial for trial in trials if trial.size <= MUCH_SMALLER * found.size]
+        if inside > TUNING.hopeless:
+            trials = [trial for trial in trials if trial.size <= TUNING.much_smaller * found.size]
     return best

@@ -1,5 +1,6 @@
 """Plots of results, each on the axes that are given or on new ones. matplotlib is imported when the first is drawn."""
 
+from certmix.plotting.alternatives import plot_alternatives
 from certmix.plotting.clusters import plot_clusters
 from certmix.plotting.envelope import plot_envelope
 from certmix.plotting.means import plot_means
@@ -11,6 +12,7 @@ from certmix.plotting.trace import plot_trace
 from certmix.plotting.uncertain import plot_uncertain
 
 __all__ = [
+    "plot_alternatives",
     "plot_clusters",
     "plot_envelope",
     "plot_margins",

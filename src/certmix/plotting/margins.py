@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from certmix.errors import InputError
+from certmix.plotting.documents import understood
 
 if TYPE_CHECKING:
     from certmix.result import Result
@@ -55,24 +54,7 @@ def margins_of(result: Result, stability: Any) -> Margins:
     ----------
     stability : mapping, path of a JSON file, or an object with ``to_dict``
     """
-    if isinstance(stability, (str, Path)):
-        stability, where = _read(Path(stability)), str(stability)
-    else:
-        stability, where = getattr(stability, "to_dict", lambda: stability)(), "the stability"
-    try:
-        return _margins(result, stability)
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from None
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        what = f"the entry {error} is missing" if isinstance(error, KeyError) else str(error)
-        raise InputError(f"{where} is damaged: {what}") from None
-
-
-def _read(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
+    return understood(stability, "the stability", lambda document: _margins(result, document))
 
 
 def _margins(result: Result, document: Mapping[str, Any]) -> Margins:

@@ -17,12 +17,12 @@ def loaded(source: Source) -> Result:
     return source if isinstance(source, Result) else Result.load(source)
 
 
-def beside(source: Source) -> Path | None:
-    """The margins in the folder of a saved result, if there are any."""
+def beside(source: Source, name: str = STABILITY) -> Path | None:
+    """A file in the folder of a saved result, its margins say, if it is there."""
     if isinstance(source, Result):
         return None
     path = Path(source)
-    found = (path if path.is_dir() else path.parent) / STABILITY
+    found = (path if path.is_dir() else path.parent) / name
     return found if found.is_file() else None
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from certmix.problem import Problem
 from certmix.problem.averages import average_in_box
-from certmix.problem.rules import ALL, Count, Implies, Known, Link, Rules
+from certmix.problem.rules import Count, Implies, Known, Link, Rules
 
 NONEMPTY, WEIGHTS, MEANS = "nonempty", "weights", "means"
 
@@ -79,11 +79,7 @@ class Demands:
         n, K = self.n_samples, self.n_components
         lower = np.full(K, 1 if NONEMPTY in self.conditions else 0, dtype=np.int64)
         lower[self.n_clusters :] = 0
-        upper = np.full(K, n, dtype=np.int64)
-        for size in self.rules.sizes:
-            which = slice(None) if size.component == ALL else size.component
-            lower[which] = np.maximum(lower[which], size.low)
-            upper[which] = np.minimum(upper[which], size.high)
+        lower, upper = self.rules.size_limits(lower, np.full(K, n, dtype=np.int64))
         if WEIGHTS in self.conditions:
             lower, upper = np.maximum(lower, self.weight_sizes[0]), np.minimum(upper, self.weight_sizes[1])
         return lower, upper

@@ -11,7 +11,6 @@ from certmix.presolve.conflict import Conflict, Proof
 from certmix.presolve.demands import MEANS, NONEMPTY, WEIGHTS
 from certmix.problem import Problem
 from certmix.problem import constraints as c
-from certmix.problem.rules import ALL
 from certmix.problem.wording import describe
 
 MOST_IN_WORDS = 8
@@ -131,14 +130,10 @@ def _known(problem: Problem, label: c.Label) -> tuple[int, int]:
 def _of_sizes(problem: Problem, conflict: Conflict) -> str | None:
     """Limits on the sizes that do not fit each other or the number of samples."""
     n, K = problem.n_samples, problem.n_components
-    rules = problem.rules.only(conflict.origins).sizes
+    rules = problem.rules.only(conflict.origins)
     lower = np.full(K, 1 if NONEMPTY in conflict.conditions else 0)
     lower[problem.n_clusters :] = 0
-    upper = np.full(K, n)
-    for size in rules:
-        which = slice(None) if size.component == ALL else size.component
-        lower[which] = np.maximum(lower[which], size.low)
-        upper[which] = np.minimum(upper[which], size.high)
+    lower, upper = rules.size_limits(lower, np.full(K, n))
     if WEIGHTS in conflict.conditions:
         lower = np.maximum(lower, problem.estimator_sizes[0])
         upper = np.minimum(upper, problem.estimator_sizes[1])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from certmix.errors import InputError
-from certmix.problem.noise import NAME, Noise
+from certmix.problem.noise import LABEL, NAME, Noise
 
 
 def component_count(n_components: Any, n: int, allow_empty: bool) -> int:
@@ -36,3 +36,31 @@ def names_of_components(
         twice = next(x for x in found if found.count(x) > 1)
         raise InputError(f"the component name {twice!r} stands twice")
     return found
+
+
+def numbered(names: Sequence[str], clusters: int) -> bool:
+    """Whether the components with a mean have numbers for names."""
+    return tuple(names[:clusters]) == tuple(map(str, range(clusters)))
+
+
+def component_position(ref: Any, names: Sequence[str], clusters: int) -> int:
+    """The position of a component given by name or position; of noise, the last after the others, also by its label."""
+    noise = len(names) > clusters
+    if isinstance(ref, str):
+        ref = ref.strip()
+        if ref in names:
+            return names.index(ref)
+        if ref.isdecimal() or ref == str(LABEL):
+            ref = int(ref)
+    if isinstance(ref, (int, np.integer)) and not isinstance(ref, bool):
+        if str(ref) in names:
+            return names.index(str(ref))
+        if ref == LABEL and noise:
+            return clusters
+        if 0 <= ref < len(names):
+            return int(ref)
+    raise InputError(
+        f"there is no component {ref!r}; components are 0 to {clusters - 1}"
+        + (f", and {NAME}" if noise else "")
+        + ("" if numbered(names, clusters) else f" or {', '.join(names)}")
+    )

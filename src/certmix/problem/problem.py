@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from certmix.errors import CovarianceWarning, InfeasibleError, InputError, about
+from certmix.errors import CovarianceWarning, InputError, about
 from certmix.hints import did_you_mean
 from certmix.problem.boxes import fixed_weights, mean_box, refuse_beside_squares, weight_box
-from certmix.problem.components import component_count, names_of_components
+from certmix.problem.components import component_count, component_position, names_of_components, numbered
 from certmix.problem.constraints import Constraint, Copies
 from certmix.problem.copies import CopiedSamples
 from certmix.problem.covariance import Covariance, covariance_of
@@ -21,31 +21,22 @@ from certmix.problem.masses import Masses, RealWeights, check_masses, masses_of,
 from certmix.problem.noise import (
     ENDLESS,
     KNOWN,
-    LABEL,
-    NAME,
     Noise,
     beside_noise,
     noise_of,
     prior_beside_noise,
     without_noise,
 )
+from certmix.problem.notes import dominated, notes
 from certmix.problem.priors import Prior, PriorLike, combine_priors
 from certmix.problem.quantity import NATS, Quantity, kmeans_variance, sum_of_squares
-from certmix.problem.rules import ALL, Rules, listed, resolve_rules
+from certmix.problem.rules import Rules, listed, resolve_rules
 from certmix.problem.samples import Samples
+from certmix.problem.sizes import estimator_sizes, size_limits
 
 ESTIMATORS = ("weights", "means")
 MISSING = ("error", "keep")
 ELSEWHERE = "elsewhere"  # of a part: values are missing in others, and what is said of it is said as there
-FEW = 2.0**-50  # eight units in the last place, relatively
-FOUND = (
-    "no covariance was given, so one variance for all features and components is found with the clustering; "
-    "for a known one: --variance V, or variance=V"
-)
-INDEPENDENT = (
-    "no covariance was given, so the objective is that of variance 1; with uniform weights the clustering does not "
-    "depend on the variance"
-)
 
 
 class Problem:
@@ -181,11 +172,11 @@ class Problem:
         with about("prior"):
             whole = isinstance(prior, Prior) and len(prior.alpha) > clusters  # noise has its part in it
             self.prior: Prior = combine_priors(prior, clusters + more * whole, self.n_features)
-        self._assumed = variance is None and precision is None and covariance is None
-        if self._assumed and self.noise is not None:
+        self.assumed = variance is None and precision is None and covariance is None
+        if self.assumed and self.noise is not None:
             with about("noise"):
                 raise InputError(KNOWN)
-        if self._assumed and (variance_range is not None or self._depends_on_variance):
+        if self.assumed and (variance_range is not None or self._depends_on_variance):
             variance = "unknown"
         with about("precision" if variance is None else "variance"):
             known = isinstance(covariance, Covariance) and bool(covariance.without_mean.any())
@@ -205,8 +196,8 @@ class Problem:
             raise InputError(
                 "with an unknown variance for every feature there can be no prior on the means and no bounds on them"
             )
-        if self._assumed and self.samples.dominating is not None:
-            warnings.warn(_dominated(self.samples), CovarianceWarning, stacklevel=2)
+        if self.assumed and self.samples.dominating is not None:
+            warnings.warn(dominated(self.samples), CovarianceWarning, stacklevel=2)
         if self.masses is not None:
             with about("missing" if self.masses.missing else "sample_weight"):
                 check_masses(self)
@@ -223,9 +214,9 @@ class Problem:
                 )
         count = None if self.noise is None else self.n_clusters
         self.rules: Rules = resolve_rules(
-            constraints, self.samples, self.component, self.quantity.objective, count
+            constraints, self.samples, self.component, self._quantity().objective, count
         )
-        self.size_lower, self.size_upper = self._size_limits()
+        self.size_lower, self.size_upper = size_limits(self)
         if isinstance(noise, str) and self.squares and self.size_upper[-1] >= self.n_samples:
             with about("noise_max"):
                 raise InputError(ENDLESS)
@@ -277,9 +268,13 @@ class Problem:
     @property
     def quantity(self) -> Quantity:
         """What the objective is called and counted in: nats, or for k-means the sum of squares."""
+        return self._quantity(penalised=bool(self.rules.soft))
+
+    def _quantity(self, *, penalised: bool = False) -> Quantity:
         if not self.squares:
             return NATS
-        return sum_of_squares(2.0 / float(self.covariance.precision.entries[0, 0]))
+        factor = 2.0 / float(self.covariance.precision.entries[0, 0])
+        return sum_of_squares(factor, penalised=penalised)
 
     @property
     def given_weights(self) -> Any:
@@ -311,6 +306,11 @@ class Problem:
             np.any(self.weight_lower > 0) or np.any(self.weight_upper < 1)
         )
 
+    @cached_property
+    def estimator_sizes(self) -> tuple[np.ndarray, np.ndarray]:
+        """The sizes that the estimator constraint ``pi_k = n_k / n`` leaves."""
+        return estimator_sizes(self)
+
     @property
     def _depends_on_variance(self) -> bool:
         """Whether the best clustering depends on the variance: unless only the sum of squares varies."""
@@ -319,45 +319,16 @@ class Problem:
 
     def component(self, ref: Any) -> int:
         """The position of a component given by name or position."""
-        if isinstance(ref, str):
-            ref = ref.strip()
-            if ref in self.component_names:
-                return self.component_names.index(ref)
-            if ref.isdecimal() or ref == str(LABEL):
-                ref = int(ref)
-        if isinstance(ref, (int, np.integer)) and not isinstance(ref, bool):
-            if str(ref) in self.component_names:
-                return self.component_names.index(str(ref))
-            if ref == LABEL and self.noise is not None:
-                return self.n_clusters
-            if 0 <= ref < self.n_components:
-                return int(ref)
-        raise InputError(
-            f"there is no component {ref!r}; components are 0 to {self.n_clusters - 1}"
-            + (f", and {NAME}" if self.noise is not None else "")
-            + (f" or {', '.join(self.component_names)}" if self.named_components else "")
-        )
+        return component_position(ref, self.component_names, self.n_clusters)
 
     @property
     def named_components(self) -> bool:
-        return self.component_names[: self.n_clusters] != tuple(map(str, range(self.n_clusters)))
+        return not numbered(self.component_names, self.n_clusters)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """What is worth knowing about data and covariance before the samples are clustered, in words."""
-        found = []
-        if constant := self.samples.constant:
-            listed = ", ".join(self.samples.feature(j) for j in constant[:8])
-            more = f" and {len(constant) - 8} more" if len(constant) > 8 else ""
-            are = "is" if len(constant) == 1 else "are"
-            found.append(f"{listed}{more} {are} constant and cannot separate anything")
-        if self.masses is not None and self.masses.weight is not None:
-            found.append(
-                "weights of samples are not whole numbers: the objective counts them, sizes count samples"
-            )
-        if self._assumed:
-            found.append(FOUND if self.covariance.unknown else INDEPENDENT)
-        return tuple(found)
+        return notes(self)
 
     @cached_property
     def objective(self) -> Any:
@@ -415,57 +386,6 @@ class Problem:
             f"{' and noise' if self.noise is not None else ''}, "
             f"{len(self.given_constraints)} constraints)"
         )
-
-    # -- limits ----------------------------------------------------------------------------------------------
-    def _size_limits(self) -> tuple[np.ndarray, np.ndarray]:
-        """Limits on the sizes from the size constraints, non-emptiness and estimator constraints."""
-        n, K = self.n_samples, self.n_components
-        lower = np.full(K, 0 if self.allow_empty else 1, dtype=np.int64)
-        lower[self.n_clusters :] = 0
-        upper = np.full(K, n, dtype=np.int64)
-        for size in self.rules.sizes:
-            which = slice(None) if size.component == ALL else size.component
-            lower[which] = np.maximum(lower[which], size.low)
-            upper[which] = np.minimum(upper[which], size.high)
-        low, high = self.estimator_sizes
-        lower, upper = np.maximum(lower, low), np.minimum(upper, high)
-        lower.setflags(write=False)
-        upper.setflags(write=False)
-        return lower, upper
-
-    @cached_property
-    def estimator_sizes(self) -> tuple[np.ndarray, np.ndarray]:
-        """The sizes that the estimator constraint ``pi_k = n_k / n`` leaves; 0 to n when it is not there.
-
-        A share counts as the double nearest to it, so 3 of 10 samples keep a bound of 0.3. Fixed weights, which may
-        come from a division, agree with a share to a few units in the last place.
-        """
-        n, K = self.n_samples, self.n_components
-        if "weights" not in self.estimators:
-            return np.zeros(K, dtype=np.int64), np.full(K, n, dtype=np.int64)
-        lower, upper = self.weight_lower, self.weight_upper
-        if self.fixed_weights is not None:
-            lower, upper = ((1.0 + sign * FEW) * self.fixed_weights for sign in (-1.0, 1.0))
-        shares = np.arange(n + 1) / n
-        low = np.searchsorted(shares, lower, side="left")
-        high = np.searchsorted(shares, upper, side="right") - 1
-        if self.fixed_weights is not None and np.any(low > high):
-            k = int(np.argmax(low > high))
-            raise InfeasibleError(
-                f"the estimator constraint pi_k = n_k/n cannot hold with the fixed weights: component "
-                f"{self.component_names[k]} would need {self.fixed_weights[k] * n:.17g} of {n} samples"
-            )
-        return low, high
-
-
-def _dominated(samples: Samples) -> str:
-    """The warning about features that have the same variance because no covariance was given, but look unlike."""
-    assert samples.dominating is not None
-    j, share = samples.dominating
-    return (
-        f"no covariance was given, and {samples.feature(j)} has {100 * share:.1f} % of the variance and decides the "
-        "clustering: scale the features, leave it out, or give variance, precision or covariance"
-    )
 
 
 def _estimators(estimators: Iterable[str]) -> Iterable[str]:

@@ -10,6 +10,7 @@ import numpy as np
 from certmix.errors import InputError
 
 SSE = "SSE"
+PENALISED = "SSE + penalties"  # where there are links that may be broken at a price
 # The sum of squares around one mean, in the objective of k-means: between this and four times as much. What is less
 # than a nat is then less than a hundred-millionth of it, and no more than rounding leaves.
 TOTAL = 2.0**26
@@ -34,8 +35,8 @@ class Quantity:
 
     @property
     def squares(self) -> bool:
-        """Whether it is the sum of squares of k-means."""
-        return self.name == SSE
+        """Whether it is the sum of squares of k-means, penalties of broken links added or not."""
+        return self.name in (SSE, PENALISED)
 
     def shown(self, objective: float) -> float:
         """An objective, a bound or a gap as people see it."""
@@ -58,9 +59,9 @@ class Quantity:
 NATS = Quantity()
 
 
-def sum_of_squares(factor: float) -> Quantity:
-    """The sum of squares, where the objective is so many times smaller."""
-    return Quantity(SSE, "", factor)
+def sum_of_squares(factor: float, *, penalised: bool = False) -> Quantity:
+    """The sum of squares, where the objective is so many times smaller; ``penalised``: links may be broken."""
+    return Quantity(PENALISED if penalised else SSE, "", factor)
 
 
 def kmeans_variance(data: np.ndarray) -> float:

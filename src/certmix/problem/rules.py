@@ -99,6 +99,15 @@ class Rules:
         """True when some constraint ties the fate of one sample to others (sizes included)."""
         return bool(self.together or self.apart or self.implications or self.sizes or self.counts)
 
+    def size_limits(self, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Limits on the size of every component, (K,) each, made narrower by the rules."""
+        lower, upper = lower.copy(), upper.copy()
+        for size in self.sizes:
+            which = slice(None) if size.component == ALL else size.component
+            lower[which] = np.maximum(lower[which], size.low)
+            upper[which] = np.minimum(upper[which], size.high)
+        return lower, upper
+
     @cached_property
     def together_array(self) -> np.ndarray:
         """The must-links as rows (i, j, origin)."""

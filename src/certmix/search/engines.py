@@ -32,32 +32,22 @@ from certmix.status import Termination
 
 @dataclass(frozen=True)
 class Tuning:
-    """How long the turns of boxes and multipliers are, in triples of a pricing node, a group and a coordinate.
+    """How long the turns of boxes and multipliers are, in triples of a pricing node, a group and a coordinate."""
 
-    Attributes
-    ----------
-    first_turn, first_nodes : the first turn at most, and in interval nodes
-    interval_node : times a pricing node, for each component: what an interval node costs, about
-    growth : of the turns
-    many_components, many_share : with so many boxes of means close little that multipliers do not: of a turn they have
-        this share
-    """
-
-    first_turn: float = 2e8
-    first_nodes: int = 500
-    interval_node: int = 40
-    growth: float = 1.5
-    many_components: int = 10
-    many_share: float = 0.1
+    first_turn: float = 2e8  # at most, and ...
+    first_nodes: int = 500  # ... in interval nodes
+    interval_node: int = 40  # times a pricing node, for each component: what an interval node costs, about
+    growth: float = 1.5  # of the turns
+    many_components: int = 10  # with so many, boxes of means close little that multipliers do not: ...
+    many_share: float = 0.1  # ... of a turn they have this share
 
 
 TUNING = Tuning()
 
 
-class IntervalEngine:
-    """Branch and bound over boxes of means and intervals of sizes; for few components in few dimensions."""
+class SearchEngine:
+    """What certified engines by search have in common: the problem is reduced, and what an exhausted search says."""
 
-    name = "interval"
     certified = True
     honours = EVERY_FEATURE
 
@@ -65,40 +55,43 @@ class IntervalEngine:
         return None
 
     def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
-        instance = reduced(problem, ledger)
-        if problem.n_samples > MANY_SAMPLES and applies(problem) is None:
+        reason = self.searched(reduced(problem, ledger), ledger, options)
+        return Outcome(reason, infeasible=reason is Termination.EXHAUSTED and ledger.incumbent is None)
+
+    def searched(self, instance: Instance, ledger: Ledger, options: Options) -> Termination:
+        raise NotImplementedError
+
+
+class IntervalEngine(SearchEngine):
+    """Branch and bound over boxes of means and intervals of sizes; for few components in few dimensions."""
+
+    name = "interval"
+
+    def searched(self, instance: Instance, ledger: Ledger, options: Options) -> Termination:
+        if instance.n_samples > MANY_SAMPLES and applies(instance.problem) is None:
             ledger.phase = "cuts between sorted samples"
             line = LineBound(instance)  # it finds good clusterings sooner than hard EM does
             ledger.offer(line.start(), "intervals")
-            reason = search(line, ledger, options)
-            return Outcome(reason, infeasible=reason is Termination.EXHAUSTED and ledger.incumbent is None)
+            return search(line, ledger, options)
         first_incumbent(instance, ledger, options)
         with Threads(options.n_threads) as threads:
             ledger.phase = "boxes of means"
             boxes = interval_search(instance, threads, ledger, options, ledger.resumed)
             ledger.record, ledger.resumable = RunRecord(boxes), boxes
-            reason = boxes.finish()
-        return Outcome(reason, infeasible=reason is Termination.EXHAUSTED and ledger.incumbent is None)
+            return boxes.finish()
 
 
-class DualEngine:
+class DualEngine(SearchEngine):
     """Lagrangian bound with exact pricing, branching where the root leaves a gap; for up to four or five dimensions."""
 
     name = "dual"
-    certified = True
-    honours = EVERY_FEATURE
 
-    def refusal(self, problem: Problem) -> str | None:
-        return None
-
-    def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
-        instance = reduced(problem, ledger)
+    def searched(self, instance: Instance, ledger: Ledger, options: Options) -> Termination:
         first_incumbent(instance, ledger, options)
         with Threads(options.n_threads) as threads, threadpool_limits(1):
             pair = Pair(instance, threads, ledger, options, ledger.resumed)
             ledger.record, ledger.resumable = pair.record, pair
-            reason = pair.finish()
-        return Outcome(reason, infeasible=reason is Termination.EXHAUSTED and ledger.incumbent is None)
+            return pair.finish()
 
 
 class Pair:

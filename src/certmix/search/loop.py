@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -209,15 +210,7 @@ class Search:
             self.leaves = min(self.leaves, float(value))
 
 
-def search(
-    bound: Bound,
-    ledger: Ledger,
-    options: Options,
-    heuristic: Heuristic | None = None,
-    largest_batch: int = LARGEST_BATCH,
-    open_bytes: float = OPEN_BYTES,
-) -> Termination:
-    """Search to the end, from where an earlier run stopped if there was one."""
-    running = Search(bound, ledger, options, heuristic, largest_batch, open_bytes, ledger.resumed)
-    ledger.resumable = running
+def search(bound: Bound, ledger: Ledger, options: Options, **settings: Any) -> Termination:
+    """Search to the end, from where an earlier run stopped if there was one; ``settings`` are those of a Search."""
+    ledger.resumable = running = Search(bound, ledger, options, state=ledger.resumed, **settings)
     return running.finish()

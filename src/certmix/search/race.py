@@ -8,14 +8,12 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from certmix.engines import Outcome
 from certmix.ledger import Ledger
 from certmix.options import Options
 from certmix.presolve.instance import Instance
-from certmix.problem import Problem
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
 from certmix.search.bounds.semidefinite.record import NO_RECORD, Recorder
-from certmix.search.engines import Pair, first_incumbent, reduced
+from certmix.search.engines import Pair, first_incumbent
 from certmix.search.loop import Search
 from certmix.search.sdp_engine import SemidefiniteEngine
 from certmix.search.stopping import stop_reason
@@ -26,18 +24,11 @@ from certmix.status import Termination
 
 @dataclass(frozen=True)
 class Tuning:
-    """Whose turn it is.
+    """Whose turn it is."""
 
-    Attributes
-    ----------
-    entry_work : of an entry of a matrix in a round, in units of pricing
-    far_gap : times that of the other: who is so far behind once both have branched
-    far_price : has a turn for so many of the other
-    """
-
-    entry_work: float = 100.0
-    far_gap: float = 3.0
-    far_price: float = 4.0
+    entry_work: float = 100.0  # of an entry of a matrix in a round, in units of pricing
+    far_gap: float = 3.0  # times that of the other: who is so far behind once both have branched ...
+    far_price: float = 4.0  # ... has a turn for so many of the other
 
 
 TUNING = Tuning()
@@ -48,12 +39,10 @@ class RaceEngine(SemidefiniteEngine):
 
     name = "race"
 
-    def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
-        instance = reduced(problem, ledger)
+    def searched(self, instance: Instance, ledger: Ledger, options: Options) -> Termination:
         first_incumbent(instance, ledger, options)
         with Threads(options.n_threads) as threads, threadpool_limits(1):
-            reason = Race(instance, threads, ledger, options).run()
-        return Outcome(reason, infeasible=reason is Termination.EXHAUSTED and ledger.incumbent is None)
+            return Race(instance, threads, ledger, options).run()
 
 
 class Race:

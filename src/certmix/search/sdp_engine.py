@@ -5,15 +5,15 @@ from __future__ import annotations
 from threadpoolctl import threadpool_limits
 
 from certmix.cluster import Cluster, SchedulerLost, opened
-from certmix.engines import Outcome
 from certmix.ledger import Ledger
 from certmix.options import Options
 from certmix.presolve.groups import group_samples
+from certmix.presolve.instance import Instance
 from certmix.problem import Problem
 from certmix.problem.features import EVERY_FEATURE, MASSES, Feature
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
 from certmix.search.bounds.semidefinite.record import NO_RECORD, Recorder
-from certmix.search.engines import first_incumbent, reduced
+from certmix.search.engines import SearchEngine, first_incumbent
 from certmix.search.loop import Search
 from certmix.search.spread import Spread
 from certmix.search.stopping import stop_reason
@@ -25,11 +25,10 @@ MOST_SAMPLES = 3000  # must-linked ones counted once
 MOST_LINKED = 20_000  # its tables of sizes are made for every one
 
 
-class SemidefiniteEngine:
+class SemidefiniteEngine(SearchEngine):
     """Semidefinite relaxation over intervals of sizes with cuts, reduced-cost fixing and branching; any dimension."""
 
     name = "sdp"
-    certified = True
     honours = EVERY_FEATURE - {Feature.MEAN_BOX} - MASSES
 
     def refusal(self, problem: Problem) -> str | None:
@@ -41,8 +40,7 @@ class SemidefiniteEngine:
             return f"it takes at most {MOST_LINKED:,} samples, however they are linked"
         return None
 
-    def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
-        instance = reduced(problem, ledger)
+    def searched(self, instance: Instance, ledger: Ledger, options: Options) -> Termination:
         first_incumbent(instance, ledger, options)
         labels = None if ledger.incumbent is None else ledger.incumbent.labels
         # Workers send no record of what they did: the proof is then made anew, where one can be made.
@@ -62,8 +60,7 @@ class SemidefiniteEngine:
             ledger.resumable = running
             if bound.recorder.full:  # the earlier run kept no record, and half of one is none
                 ledger.record = None
-            reason = _finished(running, cluster)
-        return Outcome(reason, infeasible=reason is Termination.EXHAUSTED and ledger.incumbent is None)
+            return _finished(running, cluster)
 
 
 def _finished(search: Search, cluster: Cluster | None) -> Termination:

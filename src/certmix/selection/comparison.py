@@ -24,11 +24,10 @@ def compared(path: Path, data: np.ndarray) -> Path:
         return replace(
             path, notes=(*path.notes, f"no certificate of the comparison: there is none for K = {missing}")
         )
-    known = set()
+    known: set[tuple[str, str, float]] = set()
     for result, part in zip(results, parts, strict=True):
         if result.verdict is not None and result.verdict.verified:
-            digests = part.document["digests"]
-            known.add((digests["statement"], digests["data"], part.bound))
+            known |= part.known
     criterion = ICL if path.criterion == ICL else None
     best = [row.k for row in path.rows].index(path.best) if path.proved and path.best is not None else None
     for claimed in dict.fromkeys((best, None)):

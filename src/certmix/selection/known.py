@@ -104,9 +104,11 @@ class Known:
         if self.icl is not None:
             values = {"icl": self.icl.above(upper), "icl_lower_bound": self.icl.below(lower)}
         if self.squares is not None:
-            most = self.squares.above(upper)
+            most, least = self.squares.above(upper), self.squares.below(lower)
+            if paid := self.squares.factor * self.result.quantity.objective(self.result.penalty):
+                most, least = math.nextafter(most - paid, math.inf), least - paid * (1.0 + HAIR)
             share = max(0.0, 1.0 - most / self.total) if self.total > 0 and math.isfinite(most) else None
-            least = max(0.0, self.squares.below(lower))
+            least = max(0.0, least)
             values |= {"sse": most, "sse_lower_bound": least, "explained": share}
         return Row(
             self.problem.n_components, self.result, upper, lower, bic=self.bic, checked=self.checked, **values

@@ -25,7 +25,8 @@ class Row:
     result : Result, of the run that proved most
     objective, lower_bound : best of all runs; the bound may come from another number of components
     icl, icl_lower_bound : between which the ICL of the best clustering lies, rounded outwards; None without a variance
-    sse, sse_lower_bound, explained : with uniform weights, sum of squares and what share of the total is explained
+    sse, sse_lower_bound, explained : with uniform weights, sum of squares (without penalties of broken links; the bound
+        is that of clusterings whose broken links cost no more) and what share of the total is explained
     bic : of the mixture that EM found; not certified
     possible : whether this number may still be the best
     checked : what the checker of the comparison says that the objective is at least
@@ -58,11 +59,13 @@ class Row:
         return "computed" if carried and own.certificate_level == "verified" else own.certificate_level
 
     def to_dict(self) -> dict[str, Any]:
-        values = ("objective", "lower_bound", "icl", "icl_lower_bound")
         more = ("sse", "sse_lower_bound", "explained", "bic")
+        shown = self.result.quantity.shown  # nats, or sums of squares
         return {
             "k": self.k,
-            **{name: _plain(getattr(self, name)) for name in values},
+            "objective": _plain(shown(self.objective)),
+            "lower_bound": _plain(shown(self.lower_bound)),
+            **{name: _plain(getattr(self, name)) for name in ("icl", "icl_lower_bound")},
             "status": str(self.status),
             "possible": self.possible,
             "certificate": self.level,

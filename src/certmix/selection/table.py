@@ -18,7 +18,7 @@ def table(path: Path) -> str:
     """One line for every number of components, and the sentence."""
     squares = any(row.sse is not None for row in path.rows)
     icl = path.criterion == ICL
-    header = ["K", "objective", "lower bound"]
+    header = ["K"] if _plain_squares(path.rows[0]) else ["K", "objective", "lower bound"]
     header += ["ICL from", "to"] if icl else []
     header += ["SSE from", "to", "explained"] if squares else []
     header += ["BIC (EM)*"] if icl else []
@@ -40,7 +40,8 @@ def table(path: Path) -> str:
 
 
 def _cells(path: Path, row: Row, icl: bool, squares: bool) -> list[str]:
-    cells = [str(row.k), number(row.objective, 9), number(row.lower_bound, 9)]
+    cells = [str(row.k)]
+    cells += [] if _plain_squares(row) else [number(row.objective, 9), number(row.lower_bound, 9)]
     if icl:
         cells += [_value(row.icl_lower_bound), _value(row.icl)]
     if squares:
@@ -49,6 +50,11 @@ def _cells(path: Path, row: Row, icl: bool, squares: bool) -> list[str]:
     if icl:
         cells.append(_value(row.bic))
     return [*cells, _status(path, row), row.level]
+
+
+def _plain_squares(row: Row) -> bool:
+    """Whether the objective is the sum of squares, which has columns of its own."""
+    return row.result.quantity.squares
 
 
 def _status(path: Path, row: Row) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pathlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from certmix.problem import Problem, is_feasible
 from certmix.result import Result
 from certmix.selection.comparison import compared
 from certmix.selection.criterion import ICL, SQUARES
+from certmix.selection.kept import Kept
 from certmix.selection.known import FIRST, Known
 from certmix.selection.mixture import bic
 from certmix.selection.path import Path, Row, judged
@@ -28,7 +30,7 @@ from certmix.status import Status, Termination
 from certmix.stopping import Abandoned, Stop, attend
 from certmix.verify.claims import criteria
 
-LONGER = 2.0  # so many times as long is the next
+LONGER = 4.0  # so many times as long is the next: what a turn cuts short begins anew in part
 LEAST = 0.05  # seconds: less is no turn
 MOMENT = 1.0  # seconds that the comparison may take after Ctrl-C
 BEYOND = (
@@ -38,7 +40,7 @@ WORTHWHILE = 0.05  # share of the time that is worth more turns when proofs have
 SOFT = 0.02  # share of the time that EM may take for every number
 LOCAL = "hard-em"
 UNCHECKED = "no certificate of the comparison: there was no time left to check it"
-NOT_HERE = ("start", "resume", "target")
+NOT_HERE = ("start", "target")
 
 
 def path(
@@ -50,6 +52,7 @@ def path(
     verbose: bool = False,
     listener: Callable[[Path], None] | None = None,
     observers: Sequence[Observer] = (),
+    keep: str | pathlib.Path | None = None,
     **given: Any,
 ) -> Path:
     """Compare numbers of components, and prove which is the best.
@@ -67,8 +70,11 @@ def path(
     listener : function of a Path, optional
         Is told after every turn.
     observers : sequence of Observer, of every run
+    keep : path, optional
+        A folder in which the run with every number is kept while it goes on (k1, k2, ...), for ``resume``.
     **given
-        Arguments of :class:`Problem`, and options of a run, which count instead of ``options``.
+        Arguments of :class:`Problem`, and options of a run, which count instead of ``options``. With ``resume`` the
+        runs in that folder go on.
 
     Returns
     -------
@@ -90,6 +96,7 @@ def path(
         options,
         _teller(listener, verbose),
         observers,
+        keep,
     )
 
 
@@ -120,9 +127,11 @@ def compare(
     options: Options,
     tell: Callable[[Path], None] = lambda _: None,
     observers: Sequence[Observer] = (),
+    keep: str | pathlib.Path | None = None,
 ) -> Path:
     """Compare problems that differ in their numbers of components only, which are ascending."""
-    return _Turns([Known.of(p, criterion) for p in problems], criterion, options, tell, observers).run()
+    known = [Known.of(p, criterion) for p in problems]
+    return _Turns(known, criterion, options, tell, observers, Kept.of(keep, options.resume)).run()
 
 
 def _limit(seconds: float) -> float | None:
@@ -139,14 +148,15 @@ class _Turns:
         options: Options,
         tell: Callable[[Path], None],
         observers: Sequence[Observer],
+        kept: Kept,
     ) -> None:
-        self.known, self.criterion, self.options = known, criterion, options
-        self.tell, self.observers = tell, observers
+        self.known, self.criterion, self.options = known, criterion, replace(options, resume=None)
+        self.tell, self.observers, self.kept = tell, observers, kept
         self.losses = criteria.losses([json.loads(json.dumps(state(one.problem))) for one in known])
         self.begin = time.perf_counter()
         self.interrupted = False
         proofs = self._proving and options.time_limit is not None
-        self.reserve = PROOF_TIME * options.time_limit if proofs and options.time_limit else 0.0
+        self.proof_time = PROOF_TIME * options.time_limit if proofs and options.time_limit else 0.0
 
     @property
     def seconds(self) -> float:
@@ -158,15 +168,16 @@ class _Turns:
 
     @property
     def left_for_turns(self) -> float:
-        """Without what proofs may need at the end."""
-        return self.left - self.reserve
+        """Without what proofs may need at the end: those that have not been made."""
+        lacking = sum(one.result is None or one.result.certificate is None for one in self.known)
+        return self.left - self.proof_time * lacking / len(self.known)
 
     def _time_left_over(self) -> bool:
         """Whether proofs have left enough of their time for more turns; then most of it is for these."""
         limit = self.options.time_limit
         if limit is None or self.left < WORTHWHILE * limit or not self._open():
             return False
-        self.reserve = PROOF_TIME * self.left
+        self.proof_time = PROOF_TIME * self.left
         return True
 
     @property
@@ -178,7 +189,7 @@ class _Turns:
             self._first_clusterings()
             while True:
                 while not self.interrupted and self.left_for_turns > LEAST and (waiting := self._open()):
-                    self._turn(waiting[0], alone=len(waiting) == 1)
+                    self._turn(waiting[0], alone=self._alone(waiting))
                 self._prove_the_rest()
                 if self.interrupted or not self._time_left_over():
                     break
@@ -193,12 +204,15 @@ class _Turns:
         """Local search with every number: what is good enough to rule others out is known from then on."""
         for i, one in enumerate(self.known):
             share = self.left / (2 * (len(self.known) - i))  # half of the time at most
-            self._local(one, share)
+            if (earlier := self.kept.finished(one.problem)) is not None:
+                one.learn(earlier)
+            else:
+                self._local(one, share)
             if self.interrupted:
                 return
             if one.result is not None and one.result.labels is not None:
                 soft = min(SOFT * self.left, 10.0) if math.isfinite(self.left) else 10.0
-                one.bic = bic(one.problem, one.result.labels, soft)
+                one.bic = bic(one.problem, one.problem.samples.expand(one.result.labels), soft)
         self.tell(self._state())
 
     def _local(self, one: Known, limit: float) -> None:
@@ -237,7 +251,8 @@ class _Turns:
             certificate=self._proving or self.options.certificate,
         )
         if one.run is None:
-            one.run = Run(one.problem, options, self.observers)
+            k, own = one.problem.n_components, (*self.observers, *self.kept.observers(one.problem))
+            one.run = Run(one.problem, replace(options, resume=self.kept.unfinished(k)), own)
         else:
             one.run.take_up(options)
         # What is cut short begins anew: unless the time is over, there is some more to come to rest in.
@@ -261,9 +276,11 @@ class _Turns:
 
     def _start(self, one: Known) -> Any:
         """Its own best clustering; or that with fewer components, if others may be empty."""
+        expand = one.problem.samples.expand  # results are about samples, problems about their copies
         if one.result is not None:
-            return one.result.labels
-        fewer = [k.result.labels for k in self.known if k.result is not None and k.result.labels is not None]
+            return None if one.result.labels is None else expand(one.result.labels)
+        found = [k.result.labels for k in self.known if k.result is not None]
+        fewer = [expand(labels) for labels in found if labels is not None]
         usable = [labels for labels in fewer if is_feasible(one.problem, labels)]
         return usable[-1] if usable else None
 
@@ -284,7 +301,7 @@ class _Turns:
 
     # -- what is open ----------------------------------------------------------------------------------------
     def _open(self) -> list[Known]:
-        """Who has a turn next: shortest turns first, then who could still have the smallest ICL by its own runs.
+        """Who has a turn next: shortest turns first, then who is nearest to being ruled out by its own runs.
 
         The best so far comes first, as it may become better, and then last: it need not be closed to be the best.
         """
@@ -294,7 +311,7 @@ class _Turns:
         def urgency(one: Known, row: Row) -> tuple[float, bool, float, int]:
             leads = row.k == best and one.icl is not None
             least = row.lower_bound if row.icl_lower_bound is None else row.icl_lower_bound
-            return math.inf if leads and one.limit > FIRST else one.limit, not leads, least, row.k
+            return math.inf if leads and one.limit > FIRST else one.limit, not leads, -least, row.k
 
         waiting = [
             (urgency(one, row), one)
@@ -302,6 +319,11 @@ class _Turns:
             if not one.over and self._unsettled(one, row, possible)
         ]
         return [one for _, one in sorted(waiting, key=lambda entry: entry[0])]
+
+    def _alone(self, waiting: Sequence[Known]) -> bool:
+        """Whether nobody needs a turn after the first of these: the best so far need not be closed to be the best."""
+        best = None if self.criterion == SQUARES else judged(self._rows())[0]
+        return all(one.problem.n_components == best and one.limit > FIRST for one in waiting[1:])
 
     def _unsettled(self, one: Known, row: Row, possible: Sequence[int]) -> bool:
         ruled_out = one.icl is not None and row.k not in possible

@@ -21,6 +21,7 @@ from certmix.problem import Problem
 from certmix.result import Result
 from certmix.sensitivity.asking import asked, checked_limit
 from certmix.sensitivity.forced import under
+from certmix.sensitivity.known import Known
 from certmix.sensitivity.margins import Stability, about
 from certmix.sensitivity.partitions import Piece, canonical, namings
 from certmix.sensitivity.run import LEAST, Run
@@ -182,14 +183,9 @@ class _Search:
         self.options, self.listener, self.observers = options, listener, observers
         self.begin = time.perf_counter()
         share = None if options.time_limit is None else SHARE * options.time_limit
-        self.margins = Run(
-            problem,
-            result,
-            within,
-            (),
-            replace(options, time_limit=share, verify=False, certificate=False),
-            observers=observers,
-        )
+        common = replace(options, time_limit=share, verify=False, certificate=False)
+        self.known = Known(problem, result, within, (), common)
+        self.margins = Run(self.known, common, observers=observers)
         self.found: dict[tuple[int, ...], tuple[float, np.ndarray]] = {}
         # Clusterings within delta, and the pieces that they are the best of (none for clusters that were renamed).
         self.waiting: list[tuple[float, int, Piece | None, np.ndarray]] = []
@@ -206,11 +202,9 @@ class _Search:
     def run(self) -> Alternatives:
         self.stability = self.margins.run()
         self.interrupted = self.stability.interrupted
-        self.linked = self.problem.replace(
-            constraints=[*self.problem.given_constraints, *self.margins.links()]
-        )
+        self.linked = self.problem.replace(constraints=[*self.problem.given_constraints, *self.known.links()])
         self.order = self._order(self.linked)
-        labels = self.margins.labels
+        labels = self.known.labels
         heapq.heappush(self.waiting, (self.result.objective, next(self.number), Piece(), labels))
         try:
             while not self._over():
@@ -256,7 +250,7 @@ class _Search:
         if limit <= LEAST:
             self.unsettled.append((piece, seconds))
             return
-        target = self.margins.target
+        target = self.known.target
         options = replace(
             self.options,
             time_limit=limit if math.isfinite(limit) else None,
@@ -266,10 +260,10 @@ class _Search:
         found = under(self.linked, piece.all, options, target, observers=self.observers)
         if interruption.heard() or found.termination is Termination.INTERRUPTED:
             self.interrupted = True
-        if found.positions is not None and found.objective <= self.margins.cutoff:
+        if found.positions is not None and found.objective <= self.known.cutoff:
             labels = self.problem.samples.expand(found.positions)
             heapq.heappush(self.waiting, (found.objective, next(self.number), piece, labels))
-        elif found.status is not Status.INFEASIBLE and not found.lower_bound > self.margins.cutoff:
+        elif found.status is not Status.INFEASIBLE and not found.lower_bound > self.known.cutoff:
             self.unsettled.append((piece, seconds * LONGER))
             if found.termination not in (Termination.TIME, Termination.TARGET):
                 self.interrupted = True  # it cannot be told, however long one waits
@@ -280,12 +274,12 @@ class _Search:
         self.every_name = self.every_name and named is not None
         for one in named or ():
             value = value_of(self.problem, one)
-            if value <= self.margins.cutoff and canonical(self.problem, one) not in self.found:
+            if value <= self.known.cutoff and canonical(self.problem, one) not in self.found:
                 heapq.heappush(self.waiting, (value, next(self.number), None, one))
 
     def state(self) -> Alternatives:
         """Everything that is known now."""
-        p, reported = self.problem, self.margins.labels
+        p, reported = self.problem, self.known.labels
         found = []
         for value, labels in sorted(self.found.values(), key=lambda one: one[0]):
             own, rows = aligned(p, labels, reported), p.samples.first

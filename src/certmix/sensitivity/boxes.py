@@ -14,16 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from certmix.engines import engine, why_not
-from certmix.errors import InfeasibleError
 from certmix.kernels.candidates import unpacked
-from certmix.memory import OutOfMemory
 from certmix.presolve.instance import reduce
 from certmix.problem import Problem
 from certmix.search.bounds.base import Explored
 from certmix.search.bounds.interval import IntervalBound
 from certmix.search.nodes import Nodes
 from certmix.search.record import NoSplits
-from certmix.stopping import Abandoned, Stop, attend
+from certmix.stopping import Stop, attempt
 
 BATCH = 64  # nodes that are explored in one go
 ROUNDING = 1e-9  # relatively, more than the roundings of an objective
@@ -66,13 +64,8 @@ def together_in_boxes(
     nothing = Boxed(np.zeros(len(pairs), dtype=bool))
     if problem.covariance.unknown or why_not(engine("interval"), problem) is not None:
         return nothing
-    try:
-        search = _Search(problem, pairs, target, lower, told, splits)
-        attend(lambda: search.run(most_nodes, stop), stop, stop.left)
-    except (Abandoned, InfeasibleError, OutOfMemory, MemoryError):
-        return nothing
-    # A kernel that was cut short may have said anything.
-    return nothing if stop.raised else Boxed(search.together, search.bound)
+    search = _Search(problem, pairs, target, lower, told, splits)
+    return attempt(lambda: search.run(most_nodes, stop), stop, stop.left) or nothing
 
 
 class _Search:
@@ -91,7 +84,7 @@ class _Search:
         self.problem, self.lower = problem, lower
         self.together = np.ones(len(pairs), dtype=bool)
 
-    def run(self, most_nodes: int, stop: Stop) -> None:
+    def run(self, most_nodes: int, stop: Stop) -> Boxed:
         instance = reduce(self.problem)
         extra = self.target - self.lower + ROUNDING * max(1.0, abs(self.target)) + 4.0 * instance.error
         self.bound = IntervalBound(instance, splits=self.splits, allowance=max(0.0, extra))
@@ -108,6 +101,7 @@ class _Search:
                 stack.append(children)
         for nodes in stack:
             self.together &= self._same(nodes).all(axis=0)
+        return Boxed(self.together, self.bound)
 
     def _explored(self, nodes: Nodes) -> Nodes:
         """The children of the nodes in which something that is asked is not settled."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -21,34 +21,41 @@ from certmix.certificate.draft import Unproved
 from certmix.certificate.margins import MarginPart
 from certmix.certificate.prices import by_prices
 from certmix.engines import engine, why_not
-from certmix.errors import InfeasibleError
-from certmix.memory import OutOfMemory
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem
 from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.interior import Point, central
 from certmix.search.bounds.pricer import PricingClass
-from certmix.stopping import Abandoned, Stop, attend
+from certmix.stopping import Stop, attempt
 
-MOST_DIMENSIONS, MOST_GROUPS = 4, 1500
-NODE = 5e-7  # seconds that a proof takes for a node and a group, about ...
-APART = 100  # ... and for a node apart from that, in groups
-ROUNDS = 30
-AHEAD = 0.15  # share of delta by which sets shall cost more than they have to: proofs are not exact
-PRECISION = 0.05  # of delta, to which the program is solved
-WORTH = 0.02  # of delta: how near to the objective its value has to be
-KEPT_SETS = 5000  # of a pricing search: most nodes offer one that others have offered
-MOST_PRICING_NODES = 100_000
-NARROWEST = 1e-3  # of delta: what is left to a multiplier at least
-NEAR = 1e-3  # of delta: sets that lack less are left as they are
-PAID = 0.01  # weight of a set that is in the way
-FEW = 0.05  # share of the pairs that such a set may tear
+
+@dataclass(frozen=True)
+class Tuning:
+    """How multipliers from the middle are looked for; shares are of delta."""
+
+    dimensions: int = 4
+    groups: int = 1500
+    node_seconds: float = 5e-7  # that a proof takes for a node and a group, about ...
+    node_groups: int = 100  # ... and for a node apart from that, in groups
+    rounds: int = 30
+    pricing_nodes: int = 100_000
+    kept_sets: int = 5000  # of a pricing search: most nodes offer one that others have offered
+    ahead: float = 0.15  # share by which sets shall cost more than they have to: proofs are not exact
+    precision: float = 0.05  # share to which the program is solved
+    worth: float = 0.02  # share: how near to the objective its value has to be
+    narrowest: float = 1e-3  # share that is left to a multiplier at least
+    near: float = 1e-3  # share: sets that lack less are left as they are
+    paid: float = 0.01  # weight of a set that is in the way
+    few: float = 0.05  # share of the pairs that such a set may tear
+
+
+TUNING = Tuning()
 
 
 def applies(problem: Problem) -> bool:
     """Whether sets of a problem can be priced."""
     known = not (problem.covariance.unknown or problem.rules.soft) and problem.masses is None
-    return known and problem.n_features <= MOST_DIMENSIONS and why_not(engine("dual"), problem) is None
+    return known and problem.n_features <= TUNING.dimensions and why_not(engine("dual"), problem) is None
 
 
 def together_by_prices(
@@ -70,22 +77,21 @@ def together_by_prices(
 
     def found() -> MarginPart | None:
         instance, delta = reduce(problem), target - upper
-        if instance.n_groups > MOST_GROUPS or not delta > 0:
+        if instance.n_groups > TUNING.groups or not delta > 0:
             return None
         with threadpool_limits(1):  # small matrices: threads would only get in each other's way
             search = _Search(instance, labels, instance.groups.of[np.array(pairs)], delta, stop)
-            if not search.run(upper - WORTH * delta) or not len(search.first):
+            if not search.run(upper - TUNING.worth * delta) or not len(search.first):
                 return None
-            most = int(seconds / (NODE * (instance.n_groups + APART)))
+            most = int(seconds / (TUNING.node_seconds * (instance.n_groups + TUNING.node_groups)))
             asked, of = set(zip(search.first, search.second, strict=True)), instance.groups.of
             rows = [(i, j, 1) for i, j in pairs if (of[i], of[j]) in asked]
             return by_prices(rows, problem, search.t, search.apart, target, delta, most, lambda: stop.raised)
 
     try:
-        part = attend(found, stop, stop.left)
-    except (Abandoned, InfeasibleError, OutOfMemory, MemoryError, Unproved):
+        return attempt(found, stop, stop.left)
+    except Unproved:
         return None
-    return None if stop.raised else part  # a kernel that was cut short may have said anything
 
 
 class _Search:
@@ -106,7 +112,7 @@ class _Search:
         self, instance: Instance, labels: np.ndarray, pairs: np.ndarray, delta: float, stop: Stop
     ) -> None:
         self.instance, self.stop, self.delta = instance, stop, delta
-        self.more = 0.5 * (1.0 + AHEAD) * delta
+        self.more = 0.5 * (1.0 + TUNING.ahead) * delta
         self.first, self.second = pairs[pairs[:, 0] != pairs[:, 1]].T
         self.dual = DualBound(instance, labels, allowed=delta)
         self.clusters = self.dual.partition
@@ -159,7 +165,7 @@ class _Search:
         )
         known = np.isfinite(low) & np.isfinite(high)  # what is nowhere else to go may have any multiplier
         low, high = np.where(known, low, -room), np.where(known, high, room)
-        middle, half = 0.5 * (low + high), np.maximum(0.5 * (high - low), NARROWEST * self.delta)
+        middle, half = 0.5 * (low + high), np.maximum(0.5 * (high - low), TUNING.narrowest * self.delta)
         self.low, self.high = middle - half, middle + half
 
     def _fits(self, which: PricingClass, members: np.ndarray) -> bool:
@@ -200,7 +206,7 @@ class _Search:
 
     def run(self, enough: float) -> bool:
         """Whether multipliers were found that prove so much, sets that tear pairs being cheaper by their extra."""
-        for _ in range(ROUNDS if self.free.any() else 0):
+        for _ in range(TUNING.rounds if self.free.any() else 0):
             if self.stop.raised or not self._centre():
                 return False
             if self._worth(self.prices) < enough:
@@ -230,7 +236,7 @@ class _Search:
         inside = np.where(np.isfinite(low), 1e-3 * (high - low), 0.0)
         start = Point(np.clip(y, low + inside, high - inside), weight, sides, sides)
         border = len(self.classes)
-        solved = central(matrix, cost, gain, low, high, start, PRECISION, 0.0 * y, y, border)
+        solved = central(matrix, cost, gain, low, high, start, TUNING.precision, 0.0 * y, y, border)
         if solved is None:
             return False
         self.t[self.free], self.prices = unit * solved.point.y[:n], unit * solved.point.y[n:]
@@ -239,9 +245,9 @@ class _Search:
 
     def _let_go(self) -> bool:
         """Ask no more about pairs which sets tear that the program would have; whether there are some."""
-        paid = np.flatnonzero((self.weight > PAID) & (np.array(self.extra) > 0))
+        paid = np.flatnonzero((self.weight > TUNING.paid) & (np.array(self.extra) > 0))
         torn = np.array([self._torn(self.sets[row]) for row in paid]).reshape(len(paid), len(self.first))
-        gone = torn[torn.sum(axis=1) <= max(1.0, FEW * len(self.first))].any(axis=0)
+        gone = torn[torn.sum(axis=1) <= max(1.0, TUNING.few * len(self.first))].any(axis=0)
         self.first, self.second = self.first[~gone], self.second[~gone]
         self.extra = [self._extra(members) for members in self.sets]
         self._ends()
@@ -252,14 +258,14 @@ class _Search:
         """Prices that hold for the sets that are found, cheaper by their extra; how many of those are new."""
         proved, added = self.prices.copy(), 0
         for c, which in enumerate(self.classes):
-            goal = self.prices[c] + self.more, -self.more, MOST_PRICING_NODES
-            found = self.dual.pricer.exact(which, self.t, *goal, keep=KEPT_SETS)
+            goal = self.prices[c] + self.more, -self.more, TUNING.pricing_nodes
+            found = self.dual.pricer.exact(which, self.t, *goal, keep=TUNING.kept_sets)
             _, different = np.unique(found.values, return_index=True)
             sets = self._local(which, found.means[different], found.slopes[different])
             sets += [other for k, g in self._near(which) for other in self._around(which, k, g)]
             for members in {np.packbits(members).tobytes(): members for members in sets}.values():
                 reduced = self._cost(which, members) - self._extra(members) - float(self.t[members].sum())
-                if reduced < self.prices[c] - NEAR * self.delta:
+                if reduced < self.prices[c] - TUNING.near * self.delta:
                     added += self.add(c, members)
                 proved[c] = min(proved[c], reduced)
         return proved, added

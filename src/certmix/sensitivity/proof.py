@@ -7,10 +7,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from certmix.certificate.boxes import SECONDS
 from certmix.certificate.draft import Unproved
-from certmix.certificate.margins import MarginPart, Pair, at_once, bounded, by_boxes, by_opposite, chained
+from certmix.certificate.margins import (
+    MarginPart,
+    Pair,
+    at_once,
+    bounded,
+    by_boxes,
+    by_opposite,
+    chained,
+    parts_of,
+    put_together,
+)
+from certmix.errors import InputError
 from certmix.interruption import raising
+from certmix.io.certificates import Certificate
 from certmix.options import Options
 from certmix.presolve.groups import group_samples
 from certmix.problem import Point, Problem
@@ -20,6 +34,7 @@ from certmix.search.bounds.semidefinite.record import NO_RECORD, Recorder
 from certmix.search.record import NoSplits, Splits
 from certmix.sensitivity.margins import Stability
 from certmix.sensitivity.questions import Question
+from certmix.verifying import verify
 
 LEAST_BUDGET = 1.0  # seconds that proofs may take however short the search was
 ONE = 0.03  # seconds that the proof of a single run takes at least
@@ -43,6 +58,25 @@ class Proof:
         self._parts: list[MarginPart] = []
         self._lacking = ""
         self._dear = False
+
+    def take_up(self, earlier: Certificate) -> list[Pair]:
+        """What an earlier certificate has proved of the same clustering and delta; it is checked here.
+
+        Raises
+        ------
+        InputError
+            When it is about something else, or is not accepted.
+        """
+        document, labels = earlier.document, earlier.arrays.get("incumbent/labels")
+        if document.get("claim") != "margins" or not np.array_equal(labels, self.reported.labels):  # type: ignore[arg-type]
+            raise InputError("what is known of margins is about another clustering")
+        if document["within"] != self.within:
+            raise InputError("what is known of margins is about another delta (within)")
+        verdict = verify(earlier, self.problem)
+        if not verdict.verified:
+            raise InputError(f"what is known of margins is not accepted: {verdict.sentence}")
+        self._parts += parts_of(earlier) if self.wanted else []
+        return [(int(i), int(j), int(together)) for i, j, together in document["pairs"]]
 
     def spend(self, seconds: float) -> bool:
         """Whether so much more may be spent on a proof; if not there will be none, unless one was asked for."""
@@ -148,13 +182,15 @@ class Proof:
             return replace(found, notes=(*found.notes, note))
         if not (self.wanted and fixed):
             return found
+        given = self.problem, self.reported, self.within, self._parts, [_pair(q) for q in fixed]
+        if late and not self._lacking:
+            note = "the certificate of what is fixed is not checked: the time was over"
+            return replace(found, certificate=put_together(*given), notes=(*found.notes, note))
         try:
-            if self._lacking or late:
-                raise Unproved(self._lacking or "the time was over")
+            if self._lacking:
+                raise Unproved(self._lacking)
             with raising():
-                certificate, verdict = chained(
-                    self.problem, self.reported, self.within, self._parts, [_pair(q) for q in fixed]
-                )
+                certificate, verdict = chained(*given)
         except (Unproved, KeyboardInterrupt) as reason:
             note = f"no certificate of what is fixed: {reason or 'interrupted'}"
             return replace(found, notes=(*found.notes, note))

@@ -81,6 +81,9 @@ class Questions:
     def place(self, question: Question) -> int:
         return self._place[question]
 
+    def __contains__(self, question: object) -> bool:
+        return question in self._place
+
     def differing(self, labels: np.ndarray) -> np.ndarray:
         """For every question, whether a clustering has the opposite."""
         same = labels[self._first] == labels[np.maximum(self._second, 0)]  # nobody is not the last sample

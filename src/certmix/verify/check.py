@@ -139,8 +139,9 @@ def _value(proof: Proof) -> float:
 
 def _said(stated: statement.Statement, most: float, bound: float, how: str) -> str:
     """What is proved, in the units of the user: a power of two times a number is exact, else it is rounded outwards."""
+    squares = "SSE + penalties" if stated.soft else "SSE"
     name, unit, factor = (
-        ("objective", " nats", 1.0) if stated.squares is None else ("SSE", "", stated.squares)
+        ("objective", " nats", 1.0) if stated.squares is None else (squares, "", stated.squares)
     )
     above, below = factor * most, factor * bound
     if math.frexp(factor)[0] != 0.5:

@@ -105,8 +105,11 @@ def price(pricing: Pricing, axis: Array, cut: Array, psi: float) -> float:
     return min(psi, pricing.one_sample(), float(left.bound.min(initial=math.inf)))
 
 
-def checked_pairs(root: Root, domain: Domain, pairs: Array) -> Array:
-    """Pairs of groups that may be treated as apart: each group once, every pair a conflict."""
+def pairs_apart(root: Root, domain: Domain, evidence: Evidence) -> Array:
+    """Pairs of groups that may be treated as apart, if there are any: each group once, every pair a conflict."""
+    if evidence.full("pairs") not in evidence.arrays:
+        return np.zeros((0, 2), dtype=np.int64)
+    pairs = evidence.integers("pairs", None, 2, low=0, high=root.N - 1)
     known = root.conflicts if domain.apart is None else np.argwhere(domain.apart)
     if len(np.unique(pairs)) != pairs.size:
         raise Rejected("a group stands twice in the pairs")
@@ -166,10 +169,7 @@ def combine(
 
 def lagrangian(root: Root, domain: Domain, evidence: Evidence, target: float) -> float:
     """Check the pricing trees and return the bound; the domain is not narrowed."""
-    multipliers = evidence.floats("multipliers", root.N)
-    pairs = np.zeros((0, 2), dtype=np.int64)
-    if evidence.full("pairs") in evidence.arrays:
-        pairs = checked_pairs(root, domain, evidence.integers("pairs", None, 2, low=0, high=root.N - 1))
+    multipliers, pairs = evidence.floats("multipliers", root.N), pairs_apart(root, domain, evidence)
     sets, between = domain.exchangeable(root), cells(domain.sides, root.d)
     claims = evidence.floats("psi", len(sets) * len(between))
     worth = evidence.floats("sides", len(domain.sides)) if domain.sides else np.zeros(0)

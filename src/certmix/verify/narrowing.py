@@ -158,12 +158,12 @@ class Boxes:
         if self.order is not None:
             self._means(s)
             self._ordered(s)
-        pairs = self._pairs(s)
+        pairs, sizes = self._pairs(s), (s.a.copy(), s.b.copy())
         self._exchange(s, pairs)
         self._conclude(s)
         pairs = pairs.take(np.flatnonzero(s.candidates()[pairs.node, pairs.group] > 1))
         pairs.allowed = self._allowed(s, pairs.node, pairs.group)
-        self._bound(s, pairs)
+        self._bound(s, pairs, sizes)
         s.bound[((s.lo > s.hi).any(axis=2) & (s.b > 0)).any(axis=1)] = math.inf
 
     def _conclude(self, s: Nodes) -> None:
@@ -260,11 +260,16 @@ class Boxes:
         return table.reshape(len(table), -1).take(p.kind, axis=1)
 
     # -- the bound and what follows from it ------------------------------------------------------------------------
-    def _chord(self, a: Array, b: Array) -> tuple[Array, Array]:
-        """(M, K) each, alpha + beta m <= h(m) for all m in a..b; alpha is infinite when no such size is possible."""
+    def _chord(self, a: Array, b: Array, sizes: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
+        """(M, K) each, alpha + beta m <= h(m) for all m in a..b; alpha is infinite when no such size is possible.
+
+        Any slope will do. That of the sizes before the last conclusions may be the better one: with the steeper slope
+        of smaller sizes it costs more to have too many.
+        """
         c, k = self.root, np.arange(self.root.K)
-        h, one = c.entropy, a == b
-        left, right = np.where(one, np.maximum(a - 1, 0), a), np.where(one, np.minimum(b + 1, c.n), b)
+        h, one, (from_, to) = c.entropy, a == b, (a, b) if sizes is None else sizes
+        left = np.where(from_ == to, np.maximum(from_ - 1, 0), from_)
+        right = np.where(from_ == to, np.minimum(to + 1, c.n), to)
         beta = (h[k, right] - h[k, left]) / np.maximum(right - left, 1)
         beta = np.where(np.isfinite(beta), beta, 0.0)
         alpha = np.minimum(h[k, a] - beta * a, h[k, b] - beta * b)
@@ -275,9 +280,9 @@ class Boxes:
         rounding = 8 * UNIT * (self.tallest + np.abs(beta) * b)
         return np.where(np.isposinf(alpha), math.inf, alpha - rounding), beta
 
-    def _bound(self, s: Nodes, p: Pairs) -> None:
+    def _bound(self, s: Nodes, p: Pairs, sizes: tuple[Array, Array] | None = None) -> None:
         c, (M, K), P = self.root, s.a.shape, len(p.group)
-        alpha, beta = self._chord(s.a, s.b)
+        alpha, beta = self._chord(s.a, s.b, sizes)
         slope = beta.T[:, :, None] * self.kinds
         low = p.near + p.low + self._each(p, slope - self.outward * np.abs(slope))
         low[~p.allowed[:K]] = math.inf
@@ -325,49 +330,6 @@ class Boxes:
             reached = bound[p.node] + (low - (whole + rest)) - lost >= self.target
             s.allowed[p.node, :, p.group] &= ~reached.T
         self._tighten(s, bound, A, B)
-
-    def departures(self, nodes: Nodes) -> tuple[Array, Array, Array, Array]:
-        """Of sets: (M,) bounds, (M, N) what they cost more at least with a group, and without it, (M,) whichever it is.
-
-        A group that is in, or outside, for sure costs infinitely much elsewhere. Where the sizes of a node are not
-        those of the cheapest choice, groups have to leave or to join: the cheapest ones, in parts at worst.
-        """
-        s = Nodes(*(array.copy() for array in vars(nodes).values()))
-        s.bound[:] = -math.inf
-        p, (may_join, may_leave) = self._pairs(s), s.allowed.transpose(1, 0, 2).copy()
-        slope = self._chord(s.a, s.b)[1].T[:, :, None] * self.kinds
-        low = (p.near + p.low + self._each(p, slope - self.outward * np.abs(slope)))[0]
-        high = (p.far + p.high + self._each(p, slope + self.outward * np.abs(slope)))[0]
-        self._bound(s, p)
-        joining, leaving = np.where(may_join, 0.0, math.inf), np.where(may_leave, 0.0, math.inf)
-        joining[p.node, p.group] = np.maximum(low, 0.0)
-        # Who is apart from somebody leaves for nothing: the other may take its place.
-        leaving[p.node, p.group] = np.where(self.single[p.group], np.maximum(-high, 0.0), 0.0)
-        lacking = (
-            nodes.a[:, 0] - (joining == 0) @ self.root.weight,
-            (leaving > 0) @ self.root.weight - nodes.b[:, 0],
-        )
-        (more_in, joined), (more_out, left) = map(self._forced, (joining, leaving), lacking)
-        return s.bound, joining + joined, leaving + left, np.maximum(more_in, more_out)
-
-    def _forced(self, price: Array, needed: Array) -> tuple[Array, Array]:
-        """(M,): what so many samples of groups that cost something cost at least; (M, N): beside each group."""
-        rows = np.flatnonzero(needed > 0)
-        each = np.where(price[rows] > 0, price[rows] / self.root.weight, math.inf)
-        order = np.argsort(each, axis=1)
-        each, w = np.take_along_axis(each, order, axis=1), self.root.weight[order]
-        before = np.cumsum(w, axis=1) - w
-
-        def cheapest(count: Array) -> Array:
-            taken = np.clip(count[:, None] - before, 0.0, w)
-            paid = np.where(taken > 0, each * taken, 0.0).sum(axis=1) * (1 - gamma(2 * self.root.N + 16))
-            return np.where(count > self.root.weight.sum(), math.inf, paid)
-
-        found, beside = np.zeros(len(needed)), np.zeros((len(needed), len(self.kinds)))
-        found[rows] = cheapest(needed[rows])
-        for i, own in enumerate(self.kinds.tolist()):
-            beside[rows, i] = cheapest(needed[rows] - own)
-        return found, beside[:, self.kind]
 
     def _only_one(self, p: Pairs, low: Array, M: int) -> Array:
         """Of two open groups that are apart the cheaper stands for both: what it has instead; the other is outside."""

@@ -101,3 +101,17 @@ def test_units_do_not_matter_to_planes() -> None:
     ]
     assert len({run.nodes for run in runs}) == 1
     assert all(np.array_equal(run.labels, runs[0].labels) for run in runs)
+
+
+def test_sets_of_other_nodes_cost_what_they_do_in_their_cell() -> None:
+    """A mean that a plane held back in one node is free in another: there its set costs less, and is not known yet."""
+    bound, value = begun(80, 16, 13, 1e-4)
+    counting, cutoff = CountingBound(bound), value * (1.0 - 1e-4)
+    nodes = counting.root()
+    for _ in range(2):
+        nodes = counting.branch(counting.explore(nodes, cutoff))
+    sides = Sides(sides_of(nodes, 0).all[:1])
+    ascent = counting.ascent(sides, nodes["multipliers"][0], nodes["prices"][0, :1], cutoff)
+    for (members, i), cost in zip(ascent.master.sets(), ascent.master.costs(), strict=True):
+        full = bound.pricer.full_cost(ascent.classes[i], members) if members.any() else 0.0
+        assert ascent.unit * cost + ascent.offset[members].sum() == pytest.approx(full)

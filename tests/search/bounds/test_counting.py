@@ -18,6 +18,7 @@ from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.sides import Side
 from certmix.search.nodes import Nodes
 from certmix.search.threads import Threads
+from tuned import tuned
 
 N, K = 7, 3
 
@@ -58,7 +59,7 @@ def test_any_plane_is_sound(seed: int) -> None:
             inside &= (left >= side.least) == side.left
         return inside
 
-    with mock.patch.object(dual, "MANY_COMPONENTS", 1), mock.patch.object(counting, "best_plane", some_plane):
+    with tuned(dual, many_components=1), mock.patch.object(counting, "best_plane", some_plane):
         bound = DualBound(instance, np.arange(N) % K, allowed=1e-6, threads=Threads(1 + seed % 2))
         bound.advance_root(1.2 * costs.min(), math.inf)
         tree = CountingBound(bound)

@@ -12,7 +12,7 @@ from certmix.presolve.instance import reduce
 from certmix.problem import Problem
 from certmix.search.bounds.ascent import Ascent
 from certmix.search.bounds.central import CentralAscent
-from certmix.search.bounds.dual import SMALL_CLUSTERS, DualBound
+from certmix.search.bounds.dual import TUNING, DualBound
 from certmix.search.bounds.lagrangian import Lagrangian
 
 
@@ -29,7 +29,7 @@ def begun(n: int, K: int, allowed: float) -> tuple[DualBound, Ascent, float]:
 
 
 @pytest.mark.parametrize(
-    ("n", "K", "kind"), [(60, 15, CentralAscent), (2 * SMALL_CLUSTERS + 1, 2, Lagrangian)]
+    ("n", "K", "kind"), [(60, 15, CentralAscent), (2 * TUNING.small_clusters + 1, 2, Lagrangian)]
 )
 def test_groups_of_small_clusters_have_multipliers_of_their_own(n: int, K: int, kind: type[Ascent]) -> None:
     """In clusters of a few groups from the start; in large ones what they have in common comes first."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from certmix.engines import Outcome
 from certmix.ledger import Ledger
 from certmix.options import Options
 from certmix.paper.bnb.branching import branching_rule
 from certmix.paper.bnb.relaxation import RelaxationBound
+from certmix.presolve.instance import Instance
 from certmix.problem import Problem
 from certmix.problem.features import EVERY_FEATURE, MASSES, Feature
-from certmix.search.engines import first_incumbent, reduced
+from certmix.search.engines import SearchEngine, first_incumbent
 from certmix.search.loop import search
 from certmix.status import Termination
 
@@ -17,11 +17,10 @@ MOST_COMPONENTS = 62  # here a candidate set is one number of 64 bits
 MOST_PRODUCTS = 30_000  # of samples, components and features: beyond, a single relaxation takes minutes
 
 
-class BranchAndBound:
+class BranchAndBound(SearchEngine):
     """Algorithm 1 of the paper with a convex relaxation at every node and its four branching rules; for few samples."""
 
     name = "bnb"
-    certified = True
     honours = EVERY_FEATURE - {Feature.NOISE} - MASSES
 
     def refusal(self, problem: Problem) -> str | None:
@@ -35,12 +34,11 @@ class BranchAndBound:
             )
         return None
 
-    def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
-        instance = reduced(problem, ledger)
+    def searched(self, instance: Instance, ledger: Ledger, options: Options) -> Termination:
         first_incumbent(instance, ledger, options)
         ledger.phase = "convex relaxations"
         bound = RelaxationBound(instance, branching_rule(options.own("branching")))
         # A relaxation costs more than a step of the loop, so nodes are taken one by one, strictly best first.
         reason = search(bound, ledger, options, largest_batch=1)
         ledger.message(f"{bound.relaxations:,} relaxations solved")
-        return Outcome(reason, infeasible=reason is Termination.EXHAUSTED and ledger.incumbent is None)
+        return reason

@@ -213,14 +213,14 @@ class Ascent:
                 added += self.add_set(i, sets[row], slopes[row])
         return added
 
-    def add_set(self, i: int, members: np.ndarray, slope: float, cost: float | None = None) -> bool:
+    def add_set(self, i: int, members: np.ndarray, slope: float) -> bool:
         key = (i, np.packbits(members).tobytes())
         if key in self.seen:
             return False
         self.seen.add(key)
         which = self.classes[i]
         free = members & self.free
-        full = self.pricer.full_cost(which, members) if cost is None else cost
+        full = self.pricer.full_cost(which, members)
         self.master.add(free, i, (full - float(self.offset[free].sum())) / self.unit)
         mean = self.pricer.means_of(which, members)
         self.starts[i][0].append(mean)

@@ -41,13 +41,17 @@ HOPELESS = 0.25
 
 @dataclass(frozen=True, eq=False)
 class FoundSet:
-    """A set of a class of components, and what a sample more costs it through its size."""
+    """A set of a class of components, and what a sample more costs it through its size.
+
+    Mean and cost are those in the cell in which it was found. In another one it may cost less or more: its mean stays
+    in the cell.
+    """
 
     members: np.ndarray
     owner: int
     slope: float
-    cost: float
     mean: np.ndarray
+    cost: float
 
 
 class CentralMaster(Columns):
@@ -157,14 +161,14 @@ class CentralAscent(Ascent):
         which = self.whole[c]
         slope = self._slope(which.component, self._size(members))
         mean = self.pricer.means_of(which, members)
-        self._place(FoundSet(members, c, slope, self.pricer.full_cost(which, members), mean))
+        self._place(FoundSet(members, c, slope, mean, self.pricer.full_cost(which, members)))
 
     def _place(self, found: FoundSet) -> None:
         """Its cell is the one that has its mean."""
         for i in np.flatnonzero(self.owner == found.owner):
             which = self.classes[i]
             if np.all(which.lo <= found.mean) and np.all(found.mean <= which.hi):
-                self.add_set(int(i), found.members, found.slope, found.cost)
+                self.add_set(int(i), found.members, found.slope)
                 return
 
     def sets(self) -> list[FoundSet]:
@@ -173,11 +177,9 @@ class CentralAscent(Ascent):
         rows = zip(self.master.sets(), self.master.costs(), self.slopes, self.means, strict=True)
         for (members, i), cost, slope, mean in rows:
             if members.any():
-                forced, full = (
-                    self.classes[i].status == 1,
-                    self.unit * cost + float(self.offset[members].sum()),
-                )
-                found.append(FoundSet(members | forced, int(self.owner[i]), slope, full, mean))
+                full = self.unit * cost + float(self.offset[members].sum())
+                every = members | (self.classes[i].status == 1)
+                found.append(FoundSet(every, int(self.owner[i]), slope, mean, full))
         return found
 
     def _note(self, mean: np.ndarray, slope: float, cell: int) -> None:
@@ -285,8 +287,8 @@ class CentralAscent(Ascent):
         return np.concatenate([known, np.zeros(len(self.means) - len(known))])
 
     # -- local pricing ---------------------------------------------------------------------------------------
-    def add_set(self, i: int, members: np.ndarray, slope: float, cost: float | None = None) -> bool:
-        added = super().add_set(i, members, slope, cost)
+    def add_set(self, i: int, members: np.ndarray, slope: float) -> bool:
+        added = super().add_set(i, members, slope)
         if added:
             self._note(self.pricer.means_of(self.classes[i], members), slope, i)
         return added

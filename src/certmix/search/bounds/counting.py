@@ -24,8 +24,8 @@ class CountingBound:
 
     A node's children have at least so many on the left of one more plane, or fewer: the plane is one that the master
     program of the node has a fraction of a component on the left of. A node without such a plane is a leaf, with the
-    bound that it has. Sets that one node has found serve all that come after it, so only a few are looked at side
-    by side.
+    bound that it has. Sets that one node has found serve those that come after it, so only a few are looked at side
+    by side: all but the sets that no better clustering of a node has.
     """
 
     reaches = True
@@ -117,7 +117,7 @@ class CountingBound:
             dual.scale,
             first=multipliers if np.any(multipliers) else None,
             prices=prices,
-            sets=self.sets,
+            sets=self._near(sides, multipliers, prices, cutoff - known),
             known=known - dual.shift,
             sides=sides,
             seed=dual.seed + len(sides),
@@ -129,6 +129,23 @@ class CountingBound:
         ascent.advance(cutoff - dual.shift, ITERATIONS, limit, BUDGET * limit)
         dual.count(ascent.nodes)
         return ascent
+
+    def _near(
+        self, sides: Sides, multipliers: np.ndarray, prices: np.ndarray, lacking: float
+    ) -> list[FoundSet]:
+        """The sets whose reduced cost, at the multipliers of a node's parent, is no more than what is lacking there."""
+        if not self.sets or not math.isfinite(lacking):
+            return self.sets
+        members, means = (
+            np.array(rows) for rows in zip(*((s.members, s.mean) for s in self.sets), strict=True)
+        )
+        reduced = np.array([each.cost for each in self.sets]) - members @ multipliers
+        for side, price in zip(sides.all, prices, strict=True):
+            reduced -= price * (means[:, side.axis] <= side.at)
+        for owner in {each.owner for each in self.sets}:
+            mine = np.array([each.owner == owner for each in self.sets])
+            reduced[mine] -= reduced[mine].min()
+        return [each for each, over in zip(self.sets, reduced, strict=True) if over <= lacking]
 
     def _keep(self, ascent: CentralAscent) -> None:
         """The sets of a node, for all that come after it."""

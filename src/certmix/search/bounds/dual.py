@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from certmix.kernels.candidates import packed, undecided, unpacked
-from certmix.local.moves import LocalSearch
+from certmix.kernels.candidates import packed, undecided
 from certmix.presolve.instance import Instance
 from certmix.search.bounds.ascent import Ascent
 from certmix.search.bounds.base import Explored
 from certmix.search.bounds.central import CentralAscent
+from certmix.search.bounds.classes import admissible, all_decided, candidates, classes_of, deserted
+from certmix.search.bounds.completing import Completion
 from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.lagrangian import Lagrangian
 from certmix.search.bounds.multipliers import features
@@ -30,18 +32,27 @@ from certmix.search.nodes import Nodes
 from certmix.search.threads import Threads
 from certmix.state import State
 
-ROOT_ITERATIONS = 400
-NODE_ITERATIONS = 40
-# With some of the groups; that share of the gap is good enough there.
-SAMPLE_ITERATIONS, SAMPLE_GAP = 100, 0.5
-# One exact pricing may look at so many (node, group, coordinate) triples before it gives up with what it has.
-PRICING_WORK = 4e9
-FEWEST_PRICING_NODES, MOST_PRICING_NODES = 100_000, 2_000_000
-# With fewer open groups than this, splitting is cheaper than multipliers.
-FEWEST = 12
-# With so many components, and so few groups for each, every group has a multiplier of its own.
-MANY_COMPONENTS, SMALL_CLUSTERS, MOST_GROUPS = 10, 100, 8000
-FINEST = 1e-9  # units of the scale: prices are not computed more exactly
+
+@dataclass(frozen=True)
+class Tuning:
+    """How long multipliers are worked on, and where."""
+
+    root_iterations: int = 400
+    node_iterations: int = 40
+    sample_iterations: int = 100  # with some of the groups ...
+    sample_gap: float = 0.5  # ... where that share of the gap is good enough
+    pricing_work: float = 4e9  # triples (node, group, coordinate) of one exact pricing before it gives up ...
+    fewest_pricing_nodes: int = 100_000  # ... but no fewer nodes
+    most_pricing_nodes: int = 2_000_000  # ... and no more
+    open_groups: int = 12  # with fewer, splitting is cheaper than multipliers
+    many_components: int = 10  # with so many components, and
+    small_clusters: int = 100  # so few groups for each, and
+    most_groups: int = 8000  # no more in all, every group has a multiplier of its own
+    price_share: float = 0.02  # of the gap that is good enough, for each component: prices are so exact ...
+    finest: float = 1e-9  # ... but no more exact than that, in units of the scale
+
+
+TUNING = Tuning()
 
 
 class DualBound:
@@ -69,7 +80,7 @@ class DualBound:
         *,
         allowed: float,
         seed: int = 0,
-        fewest: int = FEWEST,
+        fewest: int = TUNING.open_groups,
         threads: Threads | None = None,
         should_stop: Callable[[], bool] = lambda: False,
         on_root_bound: Callable[[float], None] = lambda bound: None,
@@ -82,26 +93,28 @@ class DualBound:
         self.seed = seed
         self.fewest = fewest
         self.scale = Scale.of(instance, instance.contract(labels))
-        self.resolution = max(0.02 * allowed / instance.n_components, FINEST * self.scale.cost)
+        self.resolution = self.resolution_for(allowed)
         self.should_stop = should_stop
         self.on_root_bound = on_root_bound
         # With several roots (one for each choice of empty components) none of them is the whole problem.
         self.only_root = len(self.interval.root()) == 1
         self.work = 0  # (pricing node, group, coordinate) triples looked at so far
         self._counting = Lock()
-        self._improving = Lock()
-        self._local = LocalSearch(instance)
+        self._completed = Completion(instance, self.arrays)
         self.root_ascent: Ascent | None = None
         # With so few groups in every cluster what all clusters have in common says little of a group.
-        few = instance.n_groups <= min(MOST_GROUPS, SMALL_CLUSTERS * instance.n_components)
-        self.many = few and instance.n_components >= MANY_COMPONENTS
+        few = instance.n_groups <= min(TUNING.most_groups, TUNING.small_clusters * instance.n_components)
+        self.many = few and instance.n_components >= TUNING.many_components
         self.labels = labels
         self.partition = [instance.contract(labels) == k for k in range(instance.n_components)]
-        self.first = np.zeros(
-            instance.n_groups
-        )  # multipliers that the root starts from; zeros stand for none
+        self.first = np.zeros(instance.n_groups)  # where the root starts; zeros stand for nowhere
         work = instance.n_groups * max(1, instance.n_features)
-        self.pricing_nodes = int(min(max(FEWEST_PRICING_NODES, PRICING_WORK / work), MOST_PRICING_NODES))
+        nodes = max(TUNING.fewest_pricing_nodes, TUNING.pricing_work / work)
+        self.pricing_nodes = int(min(nodes, TUNING.most_pricing_nodes))
+
+    def resolution_for(self, gap: float) -> float:
+        """How exactly prices are computed, where so large a gap is good enough."""
+        return max(TUNING.price_share * gap / self.instance.n_components, TUNING.finest * self.scale.cost)
 
     @cached_property
     def phi(self) -> np.ndarray:
@@ -191,7 +204,7 @@ class DualBound:
         """The ascent for one node, begun."""
         shift = self._shift(nodes, i)
         return self.begun(
-            self._classes(nodes, i),
+            classes_of(self.instance, self.arrays, nodes, i),
             nodes["multipliers"][i],
             cutoff - shift,
             self.node_limit(at_root),
@@ -211,7 +224,8 @@ class DualBound:
         **settings: Any,
     ) -> Ascent:
         """An ascent at the multipliers of a parent, or at the features of the problem where they are zero."""
-        first, sets = multipliers if np.any(multipliers) else None, self._admissible(classes)
+        first = multipliers if np.any(multipliers) else None
+        sets = self.partition if admissible(classes, self.partition) else None
         if self.many and sets is not None and not all_decided(classes):
             central = CentralAscent(self.pricer, classes, self.scale, first=first, **settings)
             central.begin(sets, aim, node_limit)
@@ -244,13 +258,13 @@ class DualBound:
         for sample in samples(self.arrays):
             pricer, fewer = Pricer(sample.arrays(self.arrays)), sample.classes(classes)
             some = [members[sample.groups] for members in sets]
-            there = self._cost(pricer, fewer, some) - SAMPLE_GAP * gap
+            there = self._cost(pricer, fewer, some) - TUNING.sample_gap * gap
             phi = self.phi[sample.groups]
             ascent = Lagrangian(pricer, fewer, phi, self.scale, further=False, **settings)
             ascent.begin(some, there, node_limit)
             if known is not None:
                 ascent.take_up(known, there, node_limit)
-            ascent.advance(there, SAMPLE_ITERATIONS, node_limit)
+            ascent.advance(there, TUNING.sample_iterations, node_limit)
             self.count(ascent.nodes, len(sample.groups))
             known = ascent.found()
         return known
@@ -296,7 +310,7 @@ class DualBound:
         before = self.root_ascent.nodes
         budget = max(0.0, work / (self.instance.n_groups * self.instance.n_features))
         done = self.root_ascent.advance(
-            cutoff + self.instance.error, ROOT_ITERATIONS, self.node_limit(True), budget
+            cutoff + self.instance.error, TUNING.root_iterations, self.node_limit(True), budget
         )
         self.count(self.root_ascent.nodes - before)
         return done
@@ -311,7 +325,7 @@ class DualBound:
     ) -> tuple[float, np.ndarray, list[np.ndarray]] | None:
         if self.should_stop():
             return None
-        if self._deserted(nodes, i):
+        if deserted(self.instance, nodes, i):
             return math.inf, nodes["multipliers"][i], []
         shift = self._shift(nodes, i)
         if at_root:
@@ -321,19 +335,18 @@ class DualBound:
         else:
             ascent = self._ascent(nodes, i, cutoff, at_root)
             ascent.advance(
-                cutoff - shift, NODE_ITERATIONS, self.node_limit(at_root), 4 * self.node_limit(at_root)
+                cutoff - shift, TUNING.node_iterations, self.node_limit(at_root), 4 * self.node_limit(at_root)
             )
             self.count(ascent.nodes)
-        labels = [self._labels(sets, nodes, i) for sets in ascent.partitions]
-        return ascent.best + shift, ascent.best_t, [x for x in labels if x is not None]
+        return ascent.best + shift, ascent.best_t, self._labels(ascent.partitions, nodes, i)
 
-    def _deserted(self, nodes: Nodes, i: int) -> bool:
-        """Whether a component that may not be empty has lost its last candidate: nothing better is in the node."""
-        return bool(np.any((nodes["b"][i] > 0) & ~self._candidates(nodes["mask"][i]).any(axis=0)))
-
-    def _candidates(self, mask: np.ndarray) -> np.ndarray:
-        """(..., N, K) from the words of nodes."""
-        return unpacked(mask, self.instance.n_components)
+    def _labels(
+        self, partitions: list[list[tuple[np.ndarray, int]]], nodes: Nodes, i: int
+    ) -> list[np.ndarray]:
+        """The clusterings that some nearly disjoint sets make in a node."""
+        allowed = candidates(self.instance, nodes, i)
+        labels = [self._completed(sets, allowed) for sets in partitions]
+        return [x for x in labels if x is not None]
 
     def cover(self, cutoff: float) -> None:
         """Look for a better clustering among the sets that the root's multipliers have brought up."""
@@ -346,111 +359,13 @@ class DualBound:
 
     def labels_of(self, partitions: list[list[tuple[np.ndarray, int]]]) -> list[np.ndarray]:
         """The clusterings that some nearly disjoint sets of the root make."""
-        nodes = self._root_explored(self._whole()).nodes
-        labels = [self._labels(sets, nodes, 0) for sets in partitions]
-        return [x for x in labels if x is not None]
+        return self._labels(partitions, self._root_explored(self._whole()).nodes, 0)
 
     def root_classes(self) -> list[PricingClass]:
         """Those of the whole problem."""
-        return self._classes(self._root_explored(self._whole()).nodes, 0)
+        return classes_of(self.instance, self.arrays, self._root_explored(self._whole()).nodes, 0)
 
     @property
     def shift(self) -> float:
         """What is added to the multipliers' bound of the whole problem."""
         return self._shift(self._whole(), 0)
-
-    def _classes(self, nodes: Nodes, i: int) -> list[PricingClass]:
-        """Components with equal costs, boxes, sizes and candidates price alike."""
-        instance, arrays = self.instance, self.arrays
-        allowed = self._candidates(nodes["mask"][i])
-        decided = allowed.sum(axis=1) == 1
-        found: dict[tuple[object, ...], list[int]] = {}
-        status: dict[int, np.ndarray] = {}
-        hulls: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        for k in range(instance.n_components):
-            if nodes["b"][i, k] <= 0:
-                continue
-            state = np.where(allowed[:, k], decided.astype(np.int64), -1)
-            points = arrays.points[arrays.system[k]][state >= 0]
-            prior = arrays.prior_mean[k]
-            low, high = points.min(axis=0), points.max(axis=0)
-            if np.any(arrays.gamma[k]):
-                low, high = np.minimum(low, prior), np.maximum(high, prior)
-            lo = np.clip(np.maximum(nodes["lo"][i, k], low), arrays.box_lower[k], arrays.box_upper[k])
-            hi = np.clip(np.minimum(nodes["hi"][i, k], high), arrays.box_lower[k], arrays.box_upper[k])
-            hi = np.maximum(lo, hi)
-            status[k], hulls[k] = state, (lo, hi)
-            key = (
-                int(instance.classes[k]),
-                lo.tobytes(),
-                hi.tobytes(),
-                float(nodes["a"][i, k]),
-                self._largest(nodes, i, k),
-                state.tobytes(),
-            )
-            found.setdefault(key, []).append(k)
-        return [
-            PricingClass(
-                ks[0],
-                len(ks),
-                tuple(ks),
-                status[ks[0]],
-                max(1.0, float(nodes["a"][i, ks[0]])),
-                self._largest(nodes, i, ks[0]),
-                *hulls[ks[0]],
-                math.inf if nodes["a"][i, ks[0]] > 0 else float(arrays.entropy[ks[0], 0]),
-            )
-            for ks in found.values()
-        ]
-
-    def _largest(self, nodes: Nodes, i: int, k: int) -> float:
-        """The largest size, lifted to n where only the other components' smallest sizes limit it.
-
-        A larger range of sizes is a relaxation; without a limit, pricing may use that groups can always join.
-        """
-        n = self.instance.n_samples
-        b = float(nodes["b"][i, k])
-        others = float(nodes["a"][i].sum() - nodes["a"][i, k])
-        return float(n) if b >= n - others and self.instance.size_upper[k] >= n else b
-
-    def _admissible(self, classes: list[PricingClass]) -> list[np.ndarray] | None:
-        """The incumbent's sets, where the node allows them."""
-        for which in classes:
-            for k in which.members:
-                members = self.partition[k]
-                if np.any(members & (which.status == -1)) or np.any(~members & (which.status == 1)):
-                    return None
-        return self.partition
-
-    def _labels(self, sets: list[tuple[np.ndarray, int]], nodes: Nodes, i: int) -> np.ndarray | None:
-        """A clustering from disjoint sets (members, component): the rest goes to the nearest, then local search."""
-        instance, arrays, mass = self.instance, self.arrays, self.instance.mass
-        allowed = self._candidates(nodes["mask"][i])
-        decided = allowed.sum(axis=1) == 1
-        N, K = instance.n_groups, instance.n_components
-        costs = np.full((N, K), math.inf)
-        for members, k in sets:
-            c = arrays.system[k]
-            inside = members | (decided & allowed[:, k])
-            if not inside.any():
-                return None
-            load = mass[inside].sum(axis=0)
-            mean = (mass[inside] * arrays.points[c][inside]).sum(axis=0)
-            gap = arrays.points[c] - mean / np.where(load > 0, load, 1.0)
-            costs[:, k] = 0.5 * np.einsum("ij,ij->i", mass * gap, gap)
-            costs[inside, k] = -1.0
-        costs[~allowed] = math.inf
-        if not np.all(np.isfinite(costs.min(axis=1))):
-            return None
-        labels = instance.expand(costs.argmin(axis=1))
-        from certmix.problem import is_feasible
-
-        if not is_feasible(instance.problem, labels):
-            return None
-        with self._improving:
-            return instance.expand(self._local.improve(instance.contract(labels))[0])
-
-
-def all_decided(classes: list[PricingClass]) -> bool:
-    """Whether every group must be in some component."""
-    return bool(np.any(np.stack([c.status for c in classes]) == 1, axis=0).all())

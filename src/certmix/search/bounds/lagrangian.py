@@ -17,24 +17,16 @@ from certmix.search.bounds.scale import Scale
 
 @dataclass(frozen=True)
 class Tuning:
-    """How far the ascent looks; coefficients of features and deviations of groups are in units of the scale.
+    """How far the ascent looks; coefficients of features and deviations of groups are in units of the scale."""
 
-    Attributes
-    ----------
-    largest_radius : units, of the region of coefficients
-    sure_groups : with more, coefficients are nearly known: the region begins smaller, in proportion
-    largest_slack : units that a group may deviate
-    deviating_groups : with more, none deviates
-    wider : times the region that an ascent over fewer groups has ended with
-    most_told : sets that an ascent over more groups begins with
-    """
-
-    largest_radius: float = 500.0
-    sure_groups: int = 1000
-    largest_slack: float = 10.0
-    deviating_groups: int = 5000
-    wider: float = 4.0
-    most_told: int = 200
+    largest_radius: float = 500.0  # of the region of coefficients
+    sure_groups: int = (
+        1000  # with more, coefficients are nearly known: the region begins smaller, in proportion
+    )
+    largest_slack: float = 10.0  # that a group may deviate
+    deviating_groups: int = 5000  # with more, none deviates
+    wider: float = 4.0  # times the region that an ascent over fewer groups has ended with
+    most_told: int = 200  # sets that an ascent over more groups begins with
 
 
 TUNING = Tuning()

@@ -14,10 +14,57 @@ import numpy as np
 from certmix.verify.boxes import follow
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Evidence, Rejected
-from certmix.verify.lagrangian import Pricing, checked_pairs, combine, priced_tree
+from certmix.verify.lagrangian import Pricing, combine, pairs_apart, priced_tree
 from certmix.verify.narrowing import Boxes, Nodes
 from certmix.verify.root import Root
 from certmix.verify.rounding import UNIT, Array, gamma
+
+
+class SetBoxes(Boxes):
+    """Boxes of the sets of one component, and what they cost that are not the cheapest of a node."""
+
+    def departures(self, nodes: Nodes) -> tuple[Array, Array, Array, Array]:
+        """Of sets: (M,) bounds, (M, N) what they cost more at least with a group, and without it, (M,) whichever it is.
+
+        A group that is in, or outside, for sure costs infinitely much elsewhere. Where the sizes of a node are not
+        those of the cheapest choice, groups have to leave or to join: the cheapest ones, in parts at worst.
+        """
+        s = Nodes(*(array.copy() for array in vars(nodes).values()))
+        s.bound[:] = -math.inf
+        p, (may_join, may_leave) = self._pairs(s), s.allowed.transpose(1, 0, 2).copy()
+        slope = self._chord(s.a, s.b)[1].T[:, :, None] * self.kinds
+        low = (p.near + p.low + self._each(p, slope - self.outward * np.abs(slope)))[0]
+        high = (p.far + p.high + self._each(p, slope + self.outward * np.abs(slope)))[0]
+        self._bound(s, p)
+        joining, leaving = np.where(may_join, 0.0, math.inf), np.where(may_leave, 0.0, math.inf)
+        joining[p.node, p.group] = np.maximum(low, 0.0)
+        # Who is apart from somebody leaves for nothing: the other may take its place.
+        leaving[p.node, p.group] = np.where(self.single[p.group], np.maximum(-high, 0.0), 0.0)
+        lacking = (
+            nodes.a[:, 0] - (joining == 0) @ self.root.weight,
+            (leaving > 0) @ self.root.weight - nodes.b[:, 0],
+        )
+        (more_in, joined), (more_out, left) = map(self._forced, (joining, leaving), lacking)
+        return s.bound, joining + joined, leaving + left, np.maximum(more_in, more_out)
+
+    def _forced(self, price: Array, needed: Array) -> tuple[Array, Array]:
+        """(M,): what so many samples of groups that cost something cost at least; (M, N): beside each group."""
+        rows = np.flatnonzero(needed > 0)
+        each = np.where(price[rows] > 0, price[rows] / self.root.weight, math.inf)
+        order = np.argsort(each, axis=1)
+        each, w = np.take_along_axis(each, order, axis=1), self.root.weight[order]
+        before = np.cumsum(w, axis=1) - w
+
+        def cheapest(count: Array) -> Array:
+            taken = np.clip(count[:, None] - before, 0.0, w)
+            paid = np.where(taken > 0, each * taken, 0.0).sum(axis=1) * (1 - gamma(2 * self.root.N + 16))
+            return np.where(count > self.root.weight.sum(), math.inf, paid)
+
+        found, beside = np.zeros(len(needed)), np.zeros((len(needed), len(self.kinds)))
+        found[rows] = cheapest(needed[rows])
+        for i, own in enumerate(self.kinds.tolist()):
+            beside[rows, i] = cheapest(needed[rows] - own)
+        return found, beside[:, self.kind]
 
 
 class Torn:
@@ -33,7 +80,7 @@ class Torn:
         self.pricing, self.psi, self.excess = pricing, psi, excess
         self.target = math.nextafter(psi + excess, math.inf)
         allowance = excess + 8 * UNIT * (abs(psi) + excess)
-        self.boxes = Boxes(pricing.root, self.target, multipliers=pricing.multipliers, allowance=allowance)
+        self.boxes = SetBoxes(pricing.root, self.target, multipliers=pricing.multipliers, allowance=allowance)
         # One place more is for groups that are no candidates: they are outside.
         place = np.full(int(max(pairs.max(initial=-1), pricing.groups.max(initial=-1))) + 1, pricing.root.N)
         place[pricing.groups] = np.arange(pricing.root.N)
@@ -96,9 +143,7 @@ def by_prices(root: Root, domain: Domain, evidence: Evidence, target: float, pai
     """Which pairs of groups are together in everything that a domain has below the target."""
     if domain.sides:
         raise Rejected("pairs are not settled by prices below decisions about planes")
-    multipliers, apart = evidence.floats("multipliers", root.N), np.zeros((0, 2), dtype=np.int64)
-    if evidence.full("pairs") in evidence.arrays:
-        apart = checked_pairs(root, domain, evidence.integers("pairs", None, 2, low=0, high=root.N - 1))
+    multipliers, apart = evidence.floats("multipliers", root.N), pairs_apart(root, domain, evidence)
     psi = evidence.floats("psi", len(domain.exchangeable(root)))
     together = np.ones(len(pairs), dtype=bool)
     for i, sets in enumerate(torn_sets(root, domain, multipliers, apart, psi, pairs, target)):

@@ -27,31 +27,20 @@ Pairs = tuple[np.ndarray, np.ndarray]  # eigenvalues, ascending, and their vecto
 
 @dataclass(frozen=True)
 class Tuning:
-    """What the method does how often.
+    """What the method does how often."""
 
-    Attributes
-    ----------
-    relaxation : factor by which the projections are over-relaxed
-    spare_pairs : eigenpairs computed beyond those that were used last time
-    exact_every : iterations between two decompositions afresh; in between the eigenvectors are improved ...
-    improve_from, improve_times : ... in matrices of this order or more, and of so many times the eigenpairs wanted
-    idle_every : iterations between two looks at a block that held next to nothing
-    idle_trace : the most that such a block may hold, in components
-    idle_share : the most that those of a pool may hold together, as a share of its components
-    balance : how much larger than the other one a residual must be for the penalty to be changed
-    penalty_factor : by how much it is changed then
-    """
-
-    relaxation: float = 1.6
-    spare_pairs: int = 3
-    exact_every: int = 10
-    improve_from: int = 36
-    improve_times: int = 5
-    idle_every: int = 5
-    idle_trace: float = 0.05
-    idle_share: float = 0.1
-    balance: float = 3.0
-    penalty_factor: float = 1.5
+    relaxation: float = 1.6  # factor by which the projections are over-relaxed
+    spare_pairs: int = 3  # eigenpairs computed beyond those that were used last time
+    exact_every: int = 10  # iterations between two decompositions; in between eigenvectors are improved ...
+    improve_from: int = 36  # ... in matrices of this order or more ...
+    improve_times: int = 5  # ... and of so many times the eigenpairs wanted
+    idle_every: int = 5  # iterations between two looks at a block that held next to nothing
+    idle_trace: float = 0.05  # the most that such a block may hold, in components
+    idle_share: float = 0.1  # the most that those of a pool may hold together, as a share of its components
+    balance: float = (
+        3.0  # how much larger than the other one a residual must be for the penalty to be changed
+    )
+    penalty_factor: float = 1.5  # by how much it is changed then
 
 
 TUNING = Tuning()

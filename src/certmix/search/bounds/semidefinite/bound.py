@@ -19,10 +19,12 @@ from certmix.search.bounds.base import Explored
 from certmix.search.bounds.scale import Scale
 from certmix.search.bounds.semidefinite.contraction import Region
 from certmix.search.bounds.semidefinite.pools import MOST_BLOCKS, most_entries
-from certmix.search.bounds.semidefinite.record import MARGIN, NO_RECORD, SILENT_NOTE, Note, Recorder
+from certmix.search.bounds.semidefinite.record import NO_RECORD, SILENT_NOTE, Note, Recorder
 from certmix.search.bounds.semidefinite.sizes import LEAST_SPLIT, smallest_size
+from certmix.search.bounds.semidefinite.states import Multipliers, Warm, WarmStore
+from certmix.search.bounds.semidefinite.steps import MARGIN
 from certmix.search.bounds.semidefinite.visit import NodeVisit, Surroundings, VisitedNode
-from certmix.search.bounds.semidefinite.warm import Multipliers, Warm, WarmStore, soft_minimum
+from certmix.search.bounds.semidefinite.warm import soft_minimum
 from certmix.search.nodes import Nodes
 from certmix.search.threads import Threads
 from certmix.state import State

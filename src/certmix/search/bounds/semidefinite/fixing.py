@@ -16,21 +16,13 @@ from certmix.search.threads import Threads
 
 @dataclass(frozen=True)
 class Tuning:
-    """What is looked at, and what is worth a step.
+    """What is looked at, and what is worth a step."""
 
-    Attributes
-    ----------
-    deepest : super-points of a cluster that could name its component, and whose pairs are looked at
-    sampled_pairs : where a sample of so many pairs yields nothing, the rest is not looked at
-    small_step, large_step : bytes of a recorded step; smaller ones are worth any exclusion, larger ones only ...
-    least_share : ... those that take away this share of what is possible
-    """
-
-    deepest: int = 8
-    sampled_pairs: int = 4000
-    small_step: float = 2.0**22
-    large_step: float = 2.0**25
-    least_share: float = 0.15
+    deepest: int = 8  # super-points of a cluster that could name its component, and whose pairs are looked at
+    sampled_pairs: int = 4000  # where a sample of so many pairs yields nothing, the rest is not looked at
+    small_step: float = 2.0**22  # bytes of a recorded step; smaller ones are worth any exclusion ...
+    large_step: float = 2.0**25  # ... larger ones only ...
+    least_share: float = 0.15  # ... those that take away this share of what is possible
 
 
 TUNING = Tuning()

@@ -21,7 +21,7 @@ from certmix.kernels.semidefinite import split_multipliers
 from certmix.search.bounds.semidefinite.admm import Method
 from certmix.search.bounds.semidefinite.eigen import UNIT, smallest_from_below
 from certmix.search.bounds.semidefinite.pools import SizeBlock
-from certmix.search.bounds.semidefinite.record import LARGEST_MULTIPLE, Rounded
+from certmix.search.bounds.semidefinite.steps import LARGEST_MULTIPLE, Rounded
 
 
 @dataclass(frozen=True)

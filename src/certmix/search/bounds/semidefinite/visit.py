@@ -23,40 +23,32 @@ from certmix.search.bounds.semidefinite.fixing import (
     sizes_left,
 )
 from certmix.search.bounds.semidefinite.pools import ComponentPool, pools_of
-from certmix.search.bounds.semidefinite.record import Note, grain_for
+from certmix.search.bounds.semidefinite.record import Note
 from certmix.search.bounds.semidefinite.refining import refine, separate
 from certmix.search.bounds.semidefinite.safe import Proof, prove
-from certmix.search.bounds.semidefinite.warm import Multipliers, Warm, cold_start, keep, warm_start
+from certmix.search.bounds.semidefinite.states import Multipliers, Warm, keep
+from certmix.search.bounds.semidefinite.steps import grain_for
+from certmix.search.bounds.semidefinite.warm import cold_start, warm_start
 from certmix.search.threads import Threads
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """When a node goes on, is refined, or gives up.
+    """When a node goes on, is refined, or gives up."""
 
-    Attributes
-    ----------
-    iterations : of the method between two proofs: a round
-    penalty : of the method at first, per sample, in units of the scale
-    root_rounds, node_rounds : the most rounds in a root, and in any other node
-    stall_rounds, stall_gain : a node stalls when so many rounds close less than this share of the gap
-    refine_rounds, refine_gain : likewise, for narrower blocks
-    paired_points : with named components and more super-points than this, pairs are not looked at
-    paired_gain : share of the gap that must be left at most since pairs were last looked at
-    largest_gap : per sample, in units of the scale: what is proved with a larger one is rounded as with this
-    """
-
-    iterations: int = 10
-    penalty: float = 2.0
-    root_rounds: int = 60
-    node_rounds: int = 30
-    stall_rounds: int = 3
-    stall_gain: float = 0.1
-    refine_rounds: int = 2
+    iterations: int = 10  # of the method between two proofs: a round
+    penalty: float = 2.0  # of the method at first, per sample, in units of the scale
+    root_rounds: int = 60  # the most in a root ...
+    node_rounds: int = 30  # ... and in any other node
+    stall_rounds: int = 3  # a node stalls when so many rounds close ...
+    stall_gain: float = 0.1  # ... less than this share of the gap
+    refine_rounds: int = 2  # likewise, for narrower blocks
     refine_gain: float = 0.3
-    paired_points: int = 200
-    paired_gain: float = 0.8
-    largest_gap: float = 0.05
+    paired_points: int = 200  # with named components and more super-points, pairs are not looked at
+    paired_gain: float = 0.8  # share of the gap that must be left at most since pairs were last looked at
+    largest_gap: float = (
+        0.05  # per sample, in units of the scale: with a larger one proofs are rounded as with this
+    )
 
 
 TUNING = Tuning()

@@ -1,0 +1,63 @@
+"""Bugs to plant in what is asked of samples with labels, of copies, of noise, in units of any kind; and on going on."""
+
+from __future__ import annotations
+
+from mutant import Mutant
+
+KINDS = ("tests/sensitivity/test_questions.py",)
+
+
+RUN = ("tests/sensitivity/test_run.py",)
+KEPT = ("tests/selection/test_kept.py",)
+SOFT = ("tests/softlinks/test_run_small.py",)
+
+
+def planted(
+    name: str,
+    says: str,
+    file: str,
+    old: str,
+    new: str,
+    by: tuple[str, ...] = KINDS,
+    folder: str = "sensitivity/",
+) -> Mutant:
+    return Mutant(name, says, f"{folder}{file}", old, new, by)
+
+
+SENSITIVITY = (
+    planted("margins: one label is enough", "A sample with a known label is with everybody it is with for sure.",
+            "questions.py", "labelled = self._known[i] != NOBODY and self._known[j] != NOBODY",
+            "labelled = self._known[i] != NOBODY or self._known[j] != NOBODY"),
+    planted("margins: nats for sums of squares", "Delta of k-means is taken for nats.", "known.py",
+            "problem.objective.best(self.labels), problem.quantity.objective(within)",
+            "problem.objective.best(self.labels), within"),
+    planted("margins: shown in nats", "Margins of k-means are not in sums of squares.", "known.py",
+            "self.questions.place(question), self.problem.quantity.shown", "self.questions.place(question), float"),
+    planted("alternatives: shown in nats", "What other clusterings of k-means cost more is not in sums of squares.",
+            "alternatives.py", "p.quantity.shown(extra)", "extra"),
+    planted("margins: copies are company", "A sample is not alone if it has copies.", "questions.py",
+            "== self._copies", "== 1"),
+    planted("margins: somebody is a copy", "To be in company copies are enough.", "questions.py",
+            "more = len(problem.samples.copies([self.first])) + 1", "more = 2"),
+    planted("margins: company in the first component", "A sample that is alone is in company in one component only.",
+            "questions.py", "for k in components]", "for k in components[:1]]"),
+    planted("margins: noise goes to the first cluster", "The only noise is forced into one cluster, not into any.",
+            "questions.py", "return [[Packing([i], problem.n_clusters, 0)]]", "return [[Label(i, 0)]]"),
+    planted("margins: noise that stays", "The only noise is elsewhere where it is noise.", "questions.py",
+            "same[self._noise] = labels[self._first[self._noise]] == self._last",
+            "same[self._noise] = labels[self._first[self._noise]] != self._last"),
+    planted("margins: noise is a cluster", "Labels of noise are shown as those of a cluster.", "witnesses.py",
+            "np.where(found == problem.n_clusters, LABEL, found)", "np.where(found == LABEL, LABEL, found)"),
+    planted("alternatives: all components are alike", "The same clusters in other components are the same clustering.",
+            "partitions.py", "classes = interchangeable(problem)\n    free",
+            "classes = 0 * interchangeable(problem)\n    free"),
+    planted("margins: any earlier certificate", "What an earlier run had proved of margins is not checked.", "proof.py",
+            "if not verdict.verified:", "if False:", RUN),
+    planted("margins: of any delta", "What an earlier run had proved counts for a larger delta, too.", "proof.py",
+            'if document["within"] != self.within:', "if False:", RUN),
+    planted("resumed: any certificate", "A run that is over is taken from its folder, whatever the checker says.",
+            "resuming.py", "if not verdict.verified:", "if False:", KEPT, ""),
+    planted("soft links: a bound of both for one", "The bound of sum and penalties is called one of the sum.",
+            "result.py", "found = self._without_penalty(self.lower_bound)",
+            "found = self.quantity.shown(self.lower_bound)", SOFT, ""),
+)  # fmt: skip
