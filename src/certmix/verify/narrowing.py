@@ -7,6 +7,7 @@ is cheapest among all that the root allows. docs/certificates.md (boxes) has the
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -143,20 +144,21 @@ class Boxes:
         """The nodes in which something below the target may be left, narrowed and bounded."""
         self._conclude(nodes)
         nodes = nodes.take(nodes.bound < self.target)
-        done = [nodes.take(slice(0))]
+        done, turn = [nodes.take(slice(0))], itertools.cycle((True, False))
         while len(nodes.entry):
             before, rounds = nodes.extent(), rounds - 1
-            self._round(nodes)
+            self._round(nodes, means=next(turn))
             alive = nodes.bound < self.target
             again = alive & (nodes.extent() < share * before).any(axis=1) & (rounds > 0)
             done.append(nodes.take(alive & ~again))
             nodes = nodes.take(again)
         return Nodes.joined(done)
 
-    def _round(self, s: Nodes) -> None:
-        """Draw all conclusions once."""
+    def _round(self, s: Nodes, means: bool) -> None:
+        """Draw all conclusions once; those of means, which take half of the time, are not worth it in every round."""
         if self.order is not None:
-            self._means(s)
+            if means:
+                self._means(s)
             self._ordered(s)
         pairs, sizes = self._pairs(s), (s.a.copy(), s.b.copy())
         self._exchange(s, pairs)
@@ -367,12 +369,15 @@ def _least_mean(x: Array, mass: Array, full: Array, total: Array, few: Array, ma
     Their places x (K, d, N) increase along the last axis, with masses (M, K, d, N). The mean of nothing is zero.
     """
     taken, summed = np.cumsum(mass, axis=3), np.cumsum(mass * x, axis=3)
+    early, late = taken < few[..., None], taken > many[..., None]
     at = (total[..., None] + summed) / (full[..., None] + taken)
-    at[(taken < few[..., None]) | (taken > many[..., None]) | (full[..., None] + taken == 0)] = math.inf
-    best, x = at.min(axis=3), np.broadcast_to(x, mass.shape)
-    for m in (few, np.minimum(many, taken[..., -1])):
-        place = np.minimum((taken < m[..., None]).sum(axis=3, keepdims=True), x.shape[3] - 1)
-        count, part, last = (np.take_along_axis(array, place, axis=3)[..., 0] for array in (taken, summed, x))
-        least = (total + np.where(m > 0, part - (count - m) * last, 0.0)) / (full + m)
+    at[early | late if full.all() else early | late | (full[..., None] + taken == 0)] = math.inf
+    best, x, most = at.min(axis=3), np.broadcast_to(x, mass.shape), np.minimum(many, taken[..., -1])
+    for m, count in ((few, early.sum(axis=3)), (most, mass.shape[3] - late.sum(axis=3))):
+        place = np.minimum(count, mass.shape[3] - 1)[..., None]
+        reached, part, last = (
+            np.take_along_axis(array, place, axis=3)[..., 0] for array in (taken, summed, x)
+        )
+        least = (total + np.where(m > 0, part - (reached - m) * last, 0.0)) / (full + m)
         best = np.minimum(best, np.where(full + m == 0, 0.0, least))
     return np.where(np.isnan(best), -math.inf, best)
