@@ -26,6 +26,8 @@ SOFT = ("soft links",)
 SOFT_SMALL = ("tests/softlinks/test_run_small.py",)
 CRITERION = ("tests/selection/test_criterion.py",)
 NOISE = ("tests/problem/test_noise.py",)
+KMEANS = ("tests/test_kmeans.py",)
+OWN_VARIANCE = ("tests/test_estimator_variance.py",)
 
 RUN = (
     # -- numbers of components ---------------------------------------------------------------------------------
@@ -36,6 +38,39 @@ RUN = (
         "    if problem.masses is None:\n        return np.full(",
         "    if True:\n        return np.full(",
         CRITERION,
+    ),
+    # -- estimators --------------------------------------------------------------------------------------------
+    Mutant(
+        "estimator: names of other samples",
+        "Where samples of weight zero are left out, the others have the names of the first ones.",
+        "fitting.py",
+        "[known[i] for i in np.flatnonzero(kept)]",
+        "known[: int(kept.sum())]",
+        KMEANS,
+    ),
+    Mutant(
+        "estimator: largest sizes forgotten",
+        "The parameter max_size has no effect.",
+        "fitting.py",
+        '[MaximumSize(self.max_size, source="max_size")]',
+        "[]",
+        KMEANS,
+    ),
+    Mutant(
+        "estimator: the bound in other units",
+        "The lower bound of the inertia is that of the objective inside.",
+        "kmeans.py",
+        "self.inertia_lower_bound_ = result.sse_lower_bound",
+        "self.inertia_lower_bound_ = result.lower_bound",
+        KMEANS,
+    ),
+    Mutant(
+        "estimator: a parameter too few",
+        "BIC and AIC count one parameter less than are fitted.",
+        "estimator.py",
+        "self._n_parameters = n_parameters(problem)",
+        "self._n_parameters = n_parameters(problem) - 1",
+        OWN_VARIANCE,
     ),
     # -- the loop, the ledger, the status ----------------------------------------------------------------------
     Mutant(

@@ -15,7 +15,7 @@ from scipy.stats import multivariate_normal, norm
 import certmix
 from certmix import CannotLink, DirichletPrior, GaussianPrior, Label, MinimumSize, MustLink, Problem, proving
 from certmix.errors import InputError
-from certmix.selection import turns
+from certmix.selection import known, turns
 from certmix.status import Status
 
 RNG = np.random.default_rng(7)
@@ -134,6 +134,29 @@ def test_two_clusters_are_proved_and_verified() -> None:
     assert found.verdict is not None
     assert "The ICL is least with 2 components" in found.verdict.sentence
     assert "2 is proved to have the smallest ICL" in found.sentence()
+
+
+def test_the_best_number_needs_no_more_than_a_clustering(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where its proof could not be made, that of a short run is enough for the comparison; its row stays computed."""
+    prove = known.Known.prove
+
+    def prove_others(one: known.Known, *given: Any) -> None:
+        if one.problem.n_components != 2:
+            prove(one, *given)
+
+    def cut_short(problem: Problem, **given: Any) -> certmix.Result:
+        return replace(certmix.solve(problem, **given), status=Status.FEASIBLE)
+
+    monkeypatch.setattr(known.Known, "prove", prove_others)
+    monkeypatch.setattr(known, "solve", cut_short)
+    found = certmix.path(TWO, "1:4", variance=1.0, engine="sdp", time_limit=60)
+    assert found.best == 2
+    assert found.level == "verified"
+    assert found.result is not None
+    assert found.result.certificate is not None
+    assert found.result.certificate_level == "computed"
+    assert "the proof reaches" in found.result.verification
+    assert [row.level for row in found.rows] == ["verified", "computed", "verified", "verified"]
 
 
 def test_a_bound_of_another_number_is_not_called_verified() -> None:

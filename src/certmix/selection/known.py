@@ -11,7 +11,7 @@ from certmix.problem import Problem
 from certmix.result import Result
 from certmix.selection.criterion import ICL, Affine, icl, sum_of_squares, total_squares
 from certmix.selection.path import Row
-from certmix.solving import Run
+from certmix.solving import Run, solve
 from certmix.status import Status
 
 FIRST = 2.0  # seconds of the first turn
@@ -81,6 +81,21 @@ class Known:
         if proved.certificate_level == "verified" and proved.status is not Status.INFEASIBLE:
             self.lower = proved.lower_bound  # what is shown beside that word is what was checked
         self.proving += run.ledger.seconds - begin
+
+    def prove_less(self, options: Options) -> None:
+        """A certificate of a short run, where the proof of all that was found could not be made.
+
+        It is of a clustering that is no worse, with a weaker bound: enough for the best number of a comparison, of
+        which no bound is needed.
+        """
+        found = solve(self.problem, options=options)
+        self.learn(found)
+        if found.certificate is None or self.result is None or self.result.certificate is not None:
+            return
+        less = f"not verified: the proof reaches {found.certificate.bound:.10g} only"
+        self.result = replace(
+            self.result, certificate=found.certificate, verdict=found.verdict, verification=less
+        )
 
     def tell(self) -> None:
         """The observers of its run hear that a turn is over."""

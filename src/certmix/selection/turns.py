@@ -193,6 +193,7 @@ class _Turns:
                 self._prove_the_rest()
                 if self.interrupted or not self._time_left_over():
                     break
+            self._prove_something_of_the_best()
         except KeyboardInterrupt:
             self.interrupted = True
         for one in self.known:
@@ -274,6 +275,18 @@ class _Turns:
             self.interrupted = interruption.heard()
             self.tell(self._state())
 
+    def _prove_something_of_the_best(self) -> None:
+        """The comparison needs a certificate of the best number, whatever its bound."""
+        best, proved, _ = judged(self._rows())
+        one = next((one for one in self.known if one.problem.n_components == best), None)
+        lacking = one is not None and one.result is not None and one.result.certificate is None
+        if one is None or not lacking or not (proved and self._proving and self.left > LEAST):
+            return
+        changes: dict[str, Any] = {"time_limit": min(self.left, LONGER * FIRST), "start": self._start(one)}
+        with held():
+            one.prove_less(replace(self.options, **changes, restarts=1, certificate=True))
+            self.interrupted = interruption.heard()
+
     def _start(self, one: Known) -> Any:
         """Its own best clustering; or that with fewer components, if others may be empty."""
         expand = one.problem.samples.expand  # results are about samples, problems about their copies
@@ -297,7 +310,7 @@ class _Turns:
         """A bound for more components is one for fewer, less what their new component may cost."""
         found = criteria.carried(self.losses, [max(one.lower, one.carried) for one in self.known])
         for one, bound in zip(self.known, found, strict=True):
-            one.carried = bound
+            one.carried = bound if bound > one.lower else -math.inf
 
     # -- what is open ----------------------------------------------------------------------------------------
     def _open(self) -> list[Known]:
