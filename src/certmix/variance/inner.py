@@ -23,7 +23,7 @@ from certmix.state import State
 from certmix.status import Termination, Tolerances
 from certmix.variance.stored import Cut, Scale, begun_in, cut_in, solved_in, stored
 
-TIGHT = 0.3  # of the allowed gap, where the optimum is
+TIGHT = 0.5  # of the allowed gap, where the optimum is; the rest is for the chords beside it
 LOOSE = 0.1  # of what would still be missing, where a solve cannot settle its neighbourhood
 PATIENCE = 1.0  # seconds that a solve may go on when its bound is good enough
 MOST_ROUNDS = 20  # of local search at the best variance so far
