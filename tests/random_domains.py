@@ -15,6 +15,7 @@ from certmix.problem import CannotLink, DirichletPrior, GaussianPrior, Label, Mi
 from certmix.problem.features import EVERY_FEATURE, Feature
 from certmix.search.bounds.semidefinite.admm import Method
 from certmix.search.bounds.semidefinite.contraction import Contraction, Region, contract
+from certmix.search.bounds.semidefinite.crossings import Crossing, costs
 from certmix.search.bounds.semidefinite.pools import ComponentPool, pools_of
 from certmix.search.bounds.semidefinite.refining import refine
 from certmix.search.bounds.semidefinite.safe import Proof, prove
@@ -184,7 +185,18 @@ def random_state(rng: np.random.Generator, found: Clusterings, domain: Region) -
         method.run(int(rng.choice([1, 10])))
     if rng.random() < 0.5:
         disturb(rng, method, float(10.0 ** rng.uniform(-4, 1)))
+    if rng.random() < 0.5:
+        price_sets(rng, method, size)
     return state
+
+
+def price_sets(rng: np.random.Generator, method: Method, size: float) -> None:
+    """Random sets of super-points, at random prices."""
+    count, M = int(rng.integers(1, 4)), len(method.root)
+    prices = size * rng.exponential(size=count) * rng.choice([0.1, 1.0, 10.0])
+    method.crossings = [Crossing(rng.random(M) < rng.choice([0.2, 0.5]), float(price)) for price in prices]
+    for b in method.blocks:
+        b.cost = costs(method, b.pool, b.high, b.slope)
 
 
 def scramble(rng: np.random.Generator, cuts: Any, r: np.ndarray) -> None:

@@ -18,6 +18,8 @@ RACE = ("tests/search/test_race.py",)
 COUNTING = ("tests/search/bounds/test_counting.py",)
 EMPTY = ("tests/search/bounds/test_dual.py",)
 SAMPLES = ("tests/search/bounds/test_samples.py",)
+CROSSINGS = ("tests/search/bounds/semidefinite/test_crossings.py",)
+SAFE = ("tests/search/bounds/semidefinite/test_safe.py",)
 
 SEARCH = (
     # -- branching ---------------------------------------------------------------------------------------------
@@ -272,6 +274,30 @@ SEARCH = (
         "low, high = intervals[p][run[0]].low, intervals[p][run[-1]].high",
         "low, high = intervals[p][run[0]].low, intervals[p][run[0]].high",
         ("tests/search/bounds/semidefinite/test_safe.py",),
+    ),
+    Mutant(
+        "sets: the largest size that is left",
+        "A set shares with others as if every cluster were as large as possible.",
+        "search/bounds/semidefinite/crossings.py",
+        "size = np.maximum(allowed[np.searchsorted(allowed, part)], 1)",
+        "size = np.maximum(allowed[-1], 1)",
+        CROSSINGS,
+    ),
+    Mutant(
+        "sets: cut by a merged point",
+        "A set stays, though a super-point is in it and not.",
+        "search/bounds/semidefinite/crossings.py",
+        "if not np.any(inside & outside):",
+        "if True:",
+        CROSSINGS,
+    ),
+    Mutant(
+        "sets: paid for, not taken",
+        "What a set shares with others is added to the bound, and not taken from the costs.",
+        "search/bounds/semidefinite/crossings.py",
+        "cost -= crossing.mixed(pool.index, r)",
+        "cost -= 0.0 * crossing.mixed(pool.index, r)",
+        SAFE,
     ),
     Mutant(
         "sdp: a lost child",

@@ -127,6 +127,40 @@ def test_claims_of_any_kind_are_refused_or_true() -> None:
     assert passed > 10
 
 
+def test_prices_of_any_sets_are_refused_or_true() -> None:
+    """Whatever sets a file has a price for: its matrices are no longer definite enough, or the bound holds."""
+    refused = passed = 0
+    for number, (found, state, labels) in enumerate(settled_states(60_000, 30, 91)):
+        rng = np.random.default_rng([number, 96])
+        root = root_of(found.instance.problem)
+        step, _, before = recorded(state, random_cutoff(rng, found, state), labels)
+        for _ in range(8):
+            M, target = len(step.arrays["T"]), random_cutoff(rng, found, state)
+            sets, price = rng.random((2, M)) < 0.5, 10.0 ** rng.uniform(-9.0, 4.0, size=2)
+            changed = {"sets": np.packbits(sets), "set_price": price}
+            after = before.copy()
+            try:
+                bound = semidefinite(root, after, evidence_of(step, root.K, **changed), target)
+            except Rejected:
+                refused += 1
+                continue
+            passed += 1
+            assert_sound(found, before, after, bound, target)
+    assert refused > 10
+    assert passed > 10
+
+
+def test_the_price_of_a_set_is_not_negative() -> None:
+    """Where sizes demand nothing, to be paid for what a set shares with others would cost nothing."""
+    found, state, labels = settled_states(60_000, 3, 91)[0]
+    root, cutoff = root_of(found.instance.problem), float(found.objective[found.feasible].max())
+    step, _, before = recorded(state, cutoff, labels)
+    inside = np.packbits(np.arange(len(step.arrays["T"])) == 0)
+    changed = {"sets": inside, "set_price": np.array([-1.0])}
+    with pytest.raises(Rejected, match="the price of a set of a step is negative"):
+        semidefinite(root, before, evidence_of(step, root.K, **changed), cutoff)
+
+
 # -- twins ---------------------------------------------------------------------------------------------------
 def test_the_step_proves_what_the_search_proved() -> None:
     """Checker and search find the same bound and exclude the same, up to rounding."""
@@ -169,7 +203,7 @@ def test_hopeless_pairs_are_those_that_the_kernel_finds(weighted: bool, anchored
         zero = np.zeros(P)
         pool = Pool(
             np.array([0]), np.arange(P), weight, r, zero, np.zeros((P, 1)), np.zeros((P, 1)), np.zeros(1),
-            apart, anchors, 1,
+            apart, anchors, np.zeros((P, P)), 1,
         )  # fmt: skip
         block = Block(1, n, 0.0, 0.0, zero, zero, zero, np.zeros((0, 3), dtype=int), np.zeros(0), N)
         i, j = (

@@ -125,6 +125,11 @@ class Instance:
         return self.mean_exact and self.entropy_exact
 
     @property
+    def limited(self) -> bool:
+        """Whether there are limits on sizes."""
+        return bool(np.any(self.size_lower > 1) or np.any(self.size_upper < self.n_samples))
+
+    @property
     def coupled(self) -> bool:
         """Whether conflicts, implications or counts tie groups together (size limits aside)."""
         return bool(len(self.conflicts) or len(self.implications) or self.counts)

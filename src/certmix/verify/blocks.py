@@ -29,6 +29,7 @@ class Pool:
     gamma: Array  # (d,)
     apart: Array  # (P, P) bool
     anchors: Array  # (P,) bool, points that are surely in the (only) component
+    mixed: Array  # (P, P), what the prices of sets take
     terms: int  # how many groups a point holds at most
 
 
@@ -80,9 +81,11 @@ def _reduced(pool: Pool, b: Block) -> tuple[Array, Array, int]:
     force = (pool.linear - b.T) / r + (b.slope + b.over - b.under) * r
     weight = (pool.linear + np.abs(b.T)) / r + (abs(b.slope) + b.over + b.under) * r
     cut, cut_size, most = _cut_matrix(b, r)
-    matrix = -0.5 * (spread @ spread.T) + 0.5 * (np.outer(force, r) + np.outer(r, force)) + cut - b.N
+    matrix = (
+        -0.5 * (spread @ spread.T) + 0.5 * (np.outer(force, r) + np.outer(r, force)) + cut - pool.mixed - b.N
+    )
     size = 0.5 * (largest @ largest.T) + 0.5 * (np.outer(weight, r) + np.outer(r, weight)) + cut_size
-    size += np.abs(b.N)
+    size += np.abs(b.N) + pool.mixed
     matrix[np.diag_indices(len(r))] += b.under * b.low - b.over * b.high
     size[np.diag_indices(len(r))] += b.under * b.low + b.over * b.high
     return matrix, size, 2 * pool.terms + d + most + 64

@@ -19,7 +19,7 @@ from certmix.verify.rounding import Array, gamma, total_below
 
 FIELDS = (
     "point", "pool", "candidates", "T", "blocks", "slope", "level", "over", "under", "cut_count", "cuts",
-    "cut_multiplier", "grain", "N2", "N4", "members", "pairs",
+    "cut_multiplier", "grain", "N2", "N4", "members", "pairs", "sets", "set_price",
 )  # fmt: skip
 
 
@@ -33,6 +33,8 @@ class _Read:
     blocks: list[list[Block]]  # of every pool, with the levels that are proved
     members: Array  # (pools, points) bool: claimed not to be in the pool
     pairs: Array  # (p, 2), points claimed to be apart
+    sets: Array  # (c, points) bool
+    set_price: Array  # (c,), of what each of them shares with others
 
 
 def semidefinite(root: Root, domain: Domain, evidence: Evidence, target: float) -> float:
@@ -44,8 +46,9 @@ def semidefinite(root: Root, domain: Domain, evidence: Evidence, target: float) 
     psi, magnitude = _costs(root, step, sizes)
     bound, prices = _profile(psi)
     # The sum of T is rounded once, downwards; each psi is a sum of three terms, and K of them are added up.
-    base = total_below(step.T) - root.error
-    lost = gamma(root.K + 8) * (magnitude + abs(base))
+    shared = _shared(root, step, sizes)
+    base = total_below(step.T) + shared - root.error
+    lost = gamma(root.K + 8) * (magnitude + abs(base) + shared)
     if not math.isfinite(base - lost):
         raise Rejected("the numbers of a step are too large to be added up")
     bound, prices = bound + base - lost, prices + base - lost
@@ -97,6 +100,11 @@ def _read(root: Root, domain: Domain, e: Evidence) -> _Read:
     i, j = np.nonzero(domain.need_apart(root))
     apart[point[i], point[j]] = True
     sizes = domain.possible_sizes(root)
+    price = e.floats("set_price", None)
+    if (price < 0.0).any():
+        raise Rejected("the price of a set of a step is negative")
+    room(len(price), max(M, root.n))
+    sets = _bits(e, "sets", len(price) * M).reshape(len(price), M)
     pools = []
     for p in range(count):
         components = np.flatnonzero(pool_of == p)
@@ -105,7 +113,8 @@ def _read(root: Root, domain: Domain, e: Evidence) -> _Read:
         allowed = domain.allowed[:, components].any(axis=1)
         if not candidates[p, point[allowed]].all() or not candidates[p].any():
             raise Rejected("a pool of a step lacks a group that may be in it")
-        pools.append(_pool(root, components, np.flatnonzero(candidates[p]), point, sure, apart))
+        pool = _pool(root, components, np.flatnonzero(candidates[p]), point, sure, apart)
+        pools.append(replace(pool, mixed=_mixed(pool, sets, price), terms=pool.terms + 4 * len(price)))
     if sizes[pool_of < 0, 1:].any():
         raise Rejected("a component that may hold samples is in no pool of a step")
     blocks = _blocks(root, e, pools, T)
@@ -120,7 +129,9 @@ def _read(root: Root, domain: Domain, e: Evidence) -> _Read:
     if len(e.integers("pairs", None)):
         pairs = np.stack(np.triu_indices(M, 1), axis=1)
         pairs = pairs[_bits(e, "pairs", len(pairs))]
-    return _Read(point, T, pools, blocks, _bits(e, "members", count * M).reshape(count, M), pairs)
+    return _Read(
+        point, T, pools, blocks, _bits(e, "members", count * M).reshape(count, M), pairs, sets, price
+    )
 
 
 def _bits(e: Evidence, field: str, count: int) -> Array:
@@ -149,8 +160,33 @@ def _pool(root: Root, components: Array, points: Array, point: Array, sure: Arra
         gamma=root.prior_weight[k],
         apart=apart[np.ix_(points, points)],
         anchors=(sure[points, k] > 0) & (len(components) == 1),
+        mixed=np.zeros((0, 0)),
         terms=int(np.bincount(point, minlength=M)[points].max()) + 4,
     )
+
+
+def _mixed(pool: Pool, sets: Array, price: Array) -> Array:
+    """What the prices of sets take from every entry of a pool's matrices."""
+    inside = np.where(sets[:, pool.points], pool.root, 0.0)
+    half = 0.5 * (price[:, None] * inside).T @ (pool.root - inside)
+    return np.asarray(half + half.T)
+
+
+def _shared(root: Root, step: _Read, sizes: Array) -> float:
+    """What the sets share with others at least, times their prices.
+
+    Of a cluster of m samples with a of the set, that is a (m - a) / m: least for the smallest m that can hold them.
+    """
+    weight = np.bincount(step.point, weights=root.weight, minlength=len(step.T))
+    held = (step.sets @ weight).astype(np.int64)
+    total, part = np.full(root.n + 1, np.inf), np.arange(root.n + 1)
+    total[0] = 0.0
+    for k in range(root.K if len(held) else 0):
+        allowed = np.append(np.flatnonzero(sizes[k]), root.n + 1)
+        size = np.maximum(allowed[np.searchsorted(allowed, part)], 1)
+        total = _both(total, np.where(size <= root.n, part * (size - part) / size, np.inf))
+    least = np.where(np.isfinite(total[held]), total[held], 0.0)
+    return math.fsum(step.set_price * least) * (1.0 - gamma(root.K + 8))
 
 
 def _blocks(root: Root, e: Evidence, pools: list[Pool], T: Array) -> list[list[Block]]:

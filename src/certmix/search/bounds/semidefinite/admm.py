@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from certmix.kernels.semidefinite import point_of, project, relax_and_sum
+from certmix.search.bounds.semidefinite.crossings import Crossing
 from certmix.search.bounds.semidefinite.eigen import above, improve, largest
 from certmix.search.bounds.semidefinite.pools import ComponentPool, SizeBlock
 from certmix.search.threads import Threads
@@ -73,6 +74,7 @@ class Method:
         self.cover, self.sigma, self.threads = cover, sigma, threads
         self.apart = [np.ascontiguousarray(apart[np.ix_(p.index, p.index)]) for p in pools]
         self.roots = [root[p.index] for p in pools]
+        self.crossings: list[Crossing] = []
         self.primal = self.dual = np.inf
         self.count = 0
         self.stop = current()

@@ -208,6 +208,7 @@ class NodeNote(Note):
             proof.rounded,
             [multiples(b.slack, grain) for b, grain in zip(method.blocks, proof.grain, strict=True)],
             [(b.cuts.ends, b.cuts.signs) for b in method.blocks],
+            tuple(method.crossings),
         )
         if self._best is None or proof.bound > self._best.bound:
             self._best = self._last

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from certmix.search.bounds.semidefinite.admm import Method
-from certmix.search.bounds.semidefinite.pools import LEAST_TRACE, SizeBlock, cost_matrix, slope_of
+from certmix.search.bounds.semidefinite.crossings import costs
+from certmix.search.bounds.semidefinite.pools import LEAST_TRACE, SizeBlock, slope_of
 
 MOST_NEW_CUTS = 3000  # a block gets at a time
 
@@ -66,7 +67,7 @@ def _part(block: SizeBlock, method: Method, low: int, high: int, share: float) -
         high=high,
         slope=slope,
         offset=offset,
-        cost=cost_matrix(pool, method.root, high, slope),
+        cost=costs(method, block.pool, high, slope),
         x=share * block.x,
         u=block.u.copy(),
         over=block.over.copy(),

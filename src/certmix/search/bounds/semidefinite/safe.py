@@ -19,6 +19,7 @@ import numpy as np
 from certmix.kernels.profiles import profile
 from certmix.kernels.semidefinite import split_multipliers
 from certmix.search.bounds.semidefinite.admm import Method
+from certmix.search.bounds.semidefinite.crossings import demanded
 from certmix.search.bounds.semidefinite.eigen import UNIT, smallest_from_below
 from certmix.search.bounds.semidefinite.pools import SizeBlock
 from certmix.search.bounds.semidefinite.steps import LARGEST_MULTIPLE, Rounded
@@ -75,9 +76,10 @@ def prove(method: Method, constant: float, error: float, terms: int, grain: floa
     largest += max(
         abs(b.slope) * n + float(np.abs(pools[b.pool].entropy[pools[b.pool].sizes]).max()) for b in blocks
     )
+    added = demanded(method)
     # n: the logarithms of the entropy lose a unit for every sample where the weight is near one.
-    magnitude = float(np.abs(T).sum()) + abs(constant) + float(counts.sum()) * largest + n
-    shift = float(T.sum()) + constant - error - (len(T) + 64) * UNIT * magnitude
+    magnitude = float(np.abs(T).sum()) + abs(constant) + added + float(counts.sum()) * largest + n
+    shift = float(T.sum()) + constant + added - error - (len(T) + 64) * UNIT * magnitude
     if not (np.isfinite(shift) and np.isfinite(level).all()):
         # A price that is not a number would compare as if it ruled out its size.
         return Proof(-np.inf, np.full_like(costs, -np.inf), level, grains, rounded)
@@ -102,6 +104,8 @@ def _level(
     # The cost matrix itself was rounded, term by term, before the terms cancelled.
     parts = float(pool.linear.sum() + 2.0 * np.linalg.norm(pool.linear / r) * np.linalg.norm(r))
     parts += abs(block.slope) * float((r**2).sum())
+    parts += sum(c.price for c in method.crossings) * float((r**2).sum())
+    terms += 4 * len(method.crossings)
     rounding = (terms + 64) * UNIT * (np.sqrt(squared) + parts)
     # Each cut is one more rounded addition, and a merged super-point collects very many of them.
     rounding += np.count_nonzero(block.cuts.multiplier) * UNIT * sigma * float(np.linalg.norm(size))

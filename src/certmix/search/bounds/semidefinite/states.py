@@ -114,5 +114,5 @@ def keep(shape: Contraction, method: Method) -> Warm:
         cuts = Cuts(ends, signs, b.cuts.multiplier[some], nothing)
         lean.append(replace(b, x=x, u=u, cuts=cuts, cost=nothing, slack=nothing, basis=nothing))
     kept = Method(method.root, np.zeros((0, 0), dtype=bool), [], lean, method.cover, method.sigma, Threads(1))
-    kept.pools = method.pools
+    kept.pools, kept.crossings = method.pools, method.crossings
     return Warm(replace(shape, apart=np.zeros((0, 0), dtype=bool)), kept)

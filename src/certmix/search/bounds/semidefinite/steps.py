@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from certmix.search.bounds.semidefinite.contraction import Contraction
+from certmix.search.bounds.semidefinite.crossings import Crossing
 from certmix.search.bounds.semidefinite.cuts import Cuts
 from certmix.search.bounds.semidefinite.pools import SizeBlock
 from certmix.search.bounds.semidefinite.shelf import Bundle
@@ -73,6 +74,7 @@ class UnpackedStep:
     rounded: Sequence[Rounded]
     slack: list[np.ndarray]  # N over its grain, the upper triangle
     cuts: list[tuple[np.ndarray, np.ndarray]]
+    crossings: Sequence[Crossing]
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,8 @@ def pack(draft: UnpackedStep, gone: np.ndarray, pairs: np.ndarray) -> Step:
         "cuts": np.concatenate(cuts).T,
         "cut_count": np.array(counts, dtype=np.int32),
         "cut_multiplier": np.concatenate(multipliers),
+        "sets": np.packbits(np.array([c.inside for c in draft.crossings], dtype=bool)),
+        "set_price": np.array([c.price for c in draft.crossings], dtype=np.float64),
         "members": np.packbits(excluded),
         "pairs": np.packbits(pairs[np.triu_indices(M, 1)]) if pairs.any() else np.zeros(0, dtype=np.uint8),
     }

@@ -15,6 +15,7 @@ from certmix.presolve.instance import Instance
 from certmix.search.bounds.leaves import exact_value
 from certmix.search.bounds.semidefinite.admm import Method
 from certmix.search.bounds.semidefinite.contraction import Contraction, Region, contract
+from certmix.search.bounds.semidefinite.crossings import priced
 from certmix.search.bounds.semidefinite.fixing import (
     Exclusions,
     margins,
@@ -217,6 +218,9 @@ class NodeVisit:
             if used is not Next.GO_ON:
                 return used
             separate(self.method)
+            if self.instance.limited and priced(self.method, self._gap):
+                self.history = self.history[-1:]
+                return Next.GO_ON
             slow = self._slow(TUNING.refine_rounds, TUNING.refine_gain)
             if slow and refine(self.method, self._gap, self.around.most_entries):
                 self.history = self.history[-1:]

@@ -10,6 +10,7 @@ from certmix import memory
 from certmix.presolve.instance import Instance
 from certmix.search.bounds.semidefinite.admm import Method
 from certmix.search.bounds.semidefinite.contraction import Contraction
+from certmix.search.bounds.semidefinite.crossings import carried, costs
 from certmix.search.bounds.semidefinite.cuts import Cuts
 from certmix.search.bounds.semidefinite.pools import (
     LEAST_TRACE,
@@ -125,7 +126,13 @@ def warm_start(
                 found[p].append(_new_block(pool, p, part.low, part.high, shape.root, cover))
             if b.x.size:
                 moves[p].add(found[p][-1], b, part, shape.root[pool.index], pool.must)
-    return Method(shape.root, shape.apart, pools, [b for mine in found for b in mine], cover, sigma, threads)
+    method = Method(
+        shape.root, shape.apart, pools, [b for mine in found for b in mine], cover, sigma, threads
+    )
+    method.crossings = carried(old.crossings, into, len(shape.root))
+    for b in method.blocks if method.crossings else []:
+        b.cost = costs(method, b.pool, b.high, b.slope)
+    return method
 
 
 @dataclass(frozen=True)
