@@ -10,6 +10,7 @@ from certmix.kernels.cells import Cells, build_tree, cells_of
 from certmix.kernels.mass import for_kernels
 from certmix.kernels.price_parts import Goal, Place, room_for, sums
 from certmix.kernels.pricing import price
+from certmix.search.bounds.trios import NO_TRIOS, TrioPrices
 from certmix.stopping import current
 
 
@@ -31,6 +32,7 @@ class Pricing:
     b: float
     partner: np.ndarray
     given_mass: np.ndarray | None = None
+    trios: TrioPrices = NO_TRIOS
 
     @property
     def mass(self) -> np.ndarray:
@@ -45,7 +47,8 @@ class Pricing:
         mean = np.clip(best, self.lo, self.hi)
         quadratic = 0.5 * (m * (x - mean) ** 2).sum()
         prior = 0.5 * self.gamma @ (mean - self.prior_mean) ** 2
-        return float(quadratic + prior + self.cost[members].sum() + self.entropy[int(w.sum())])
+        paid = float(self.trios.held(members[None])[0] @ self.trios.prices)
+        return float(quadratic + prior + self.cost[members].sum() + self.entropy[int(w.sum())]) + paid
 
     def admissible(self, members: np.ndarray) -> bool:
         """The sets that the pricing problem is about."""
@@ -70,7 +73,7 @@ class Pricing:
         full = sets @ self.mass + self.gamma
         total = sets @ (self.mass * self.points) + self.gamma * self.prior_mean
         mean = np.clip(total / np.where(full > 0, full, 1.0), self.lo, self.hi)
-        value = sets @ self.cost + self.entropy[size.astype(int)]
+        value = sets @ self.cost + self.entropy[size.astype(int)] + self.trios.held(sets) @ self.trios.prices
         value += 0.5 * (mean - self.prior_mean) ** 2 @ self.gamma
         away = (self.mass * (self.points[None] - mean[:, None]) ** 2).sum(axis=2)
         value += 0.5 * (sets * away).sum(axis=1)
@@ -107,7 +110,9 @@ class Pricing:
         place, d = self.place(), self.points.shape[1]
         goal = Goal(threshold, tolerance, nodes, start, current().flag, False)
         forced = sums(place, self.status == 1)
-        return price(cells, self.cost[self.status == 0], place, forced, goal, room_for(8, d))[:4]
+        trios = self.trios.paid_with(self.status).among(self.status == 0)
+        room = room_for(8, d, trios.tied)
+        return price(cells, self.cost[self.status == 0], place, forced, goal, room, trios)[:4]
 
 
 def random_pricing(rng: np.random.Generator, groups: int = 9) -> Pricing:
@@ -168,3 +173,13 @@ def with_masses(problem: Pricing, rng: np.random.Generator) -> Pricing:
     points = np.where(mass > 0, problem.points, 0.0)
     low, high = np.minimum(problem.lo, 0.0), np.maximum(problem.hi, 0.0)  # the mean of nothing is there
     return replace(problem, points=points, lo=low, hi=high, given_mass=mass)
+
+
+def with_trios(problem: Pricing, rng: np.random.Generator) -> Pricing:
+    """The same with prices for trios of groups that need not be in, some of them free."""
+    groups = np.flatnonzero(problem.status != 1)
+    if len(groups) < 3:
+        return problem
+    trios = np.array([rng.choice(groups, size=3, replace=False) for _ in range(rng.integers(1, 7))])
+    prices = np.abs(problem.cost).mean() * rng.choice([0.0, 0.1, 1.0, 5.0], size=len(trios))
+    return replace(problem, trios=TrioPrices(trios, prices * rng.uniform(0.5, 1.5, size=len(trios))))

@@ -22,6 +22,7 @@ from certmix.errors import InfeasibleError
 from certmix.kernels.cells import build_tree
 from certmix.kernels.price_parts import Goal, Place, room_for, sums
 from certmix.kernels.pricing import price
+from certmix.kernels.trios import no_trios
 from certmix.ledger import Ledger, Progress
 from certmix.observers.base import Silent
 from certmix.observers.log import PlainLog
@@ -144,7 +145,7 @@ def test_an_interruption_is_heard_while_a_kernel_works(name: str) -> None:
 
     def priced(nodes: int) -> tuple[float, float, int, bool]:
         goal = Goal(np.inf, 1e-9, nodes, np.inf, current().flag, False)
-        return price(tree, cost, place, nothing, goal, room_for(4, 3))[:4]
+        return price(tree, cost, place, nothing, goal, room_for(4, 3), no_trios(4000))[:4]
 
     priced(2)  # compiled
 

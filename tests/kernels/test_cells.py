@@ -8,6 +8,7 @@ import pytest
 from certmix.kernels.cells import build_tree, cells_of
 from certmix.kernels.price_parts import Goal, Place, room_for, sums
 from certmix.kernels.pricing import price
+from certmix.kernels.trios import no_trios
 from certmix.stopping import current
 
 
@@ -55,7 +56,7 @@ def test_bound_is_below_every_set(seed):
     goal = Goal(threshold, 1e-6, 100_000, start, current().flag, False)
     nothing = sums(place, np.zeros(N, dtype=bool))
     tree = build_tree(points, weight, weight)
-    bound, best, _, complete, _ = price(tree, cost, place, nothing, goal, room_for(8, d))
+    bound, best, _, complete, _ = price(tree, cost, place, nothing, goal, room_for(8, d), no_trios(N))
     assert bound <= truth + 1e-9
     assert best >= truth - 1e-9
     if complete and np.isfinite(truth):
@@ -81,7 +82,7 @@ def test_agrees_with_plain_pricing(seed):
         cells_of(points, weight, weight, np.ones(n, dtype=bool)),
     )
     by_cells, plain = (
-        price(cells, -multipliers, place, nothing, goal, room_for(8, 2))
+        price(cells, -multipliers, place, nothing, goal, room_for(8, 2), no_trios(n))
         for cells in (build_tree(points, weight, weight), alone)
     )
     assert plain[3]

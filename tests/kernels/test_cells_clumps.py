@@ -8,6 +8,7 @@ import pytest
 from certmix.kernels.cells import build_tree
 from certmix.kernels.price_parts import Goal, room_for, sums
 from certmix.kernels.pricing import price
+from certmix.kernels.trios import no_trios
 from certmix.stopping import current
 from random_pricing import Pricing, random_pricing
 
@@ -69,5 +70,6 @@ def test_boxes_are_cut_by_their_own_bound() -> None:
         tree, nothing = build_tree(p.points, p.weight, p.weight), sums(p.place(), p.status == 1)
         for above in (0.003, 0.01, 0.03):
             goal = Goal(truth + above, 1e-9, 3_000, np.inf, current().flag, False)
-            bound, *_ = price(tree, p.cost, p.place(), nothing, goal, room_for(1, p.points.shape[1]))
+            room, none = room_for(1, p.points.shape[1]), no_trios(len(p.points))
+            bound, *_ = price(tree, p.cost, p.place(), nothing, goal, room, none)
             assert bound <= truth + 1e-12 * (1.0 + abs(truth)), f"seed {seed}, threshold {above} above"

@@ -7,7 +7,7 @@ import pytest
 
 from certmix.kernels.price_parts import set_cost
 from certmix.kernels.sets import local_sets
-from random_pricing import Pricing, random_pricing
+from random_pricing import Pricing, random_pricing, with_trios
 
 
 def assert_sound(problem: Pricing, seed: int, rng: np.random.Generator) -> None:
@@ -38,6 +38,21 @@ def test_bound_is_never_above_the_cheapest_set(block: int) -> None:
     for seed in range(150 * block, 150 * (block + 1)):
         rng = np.random.default_rng(seed)
         assert_sound(random_pricing(rng), seed, rng)
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_trios_are_paid_for_by_whoever_holds_two_of_their_groups(block: int) -> None:
+    """With prices for trios the bound is still at most the minimum, and reaches it, over groups and over cells."""
+    for seed in range(1000 + 150 * block, 1000 + 150 * (block + 1)):
+        rng = np.random.default_rng(seed)
+        problem = with_trios(random_pricing(rng), rng)
+        assert_sound(problem, seed, rng)
+        if np.all(problem.partner < 0):
+            truth = problem.minimum()
+            bound, _, _, complete = problem.price_by_cells()
+            assert bound <= truth, f"seed {seed}"
+            if complete and np.isfinite(truth):
+                assert bound >= truth - 1e-8 * (1.0 + abs(truth)), f"seed {seed}"
 
 
 @pytest.mark.slow
@@ -102,7 +117,10 @@ def test_local_pricing_finds_admissible_sets_at_their_cost() -> None:
     for seed in range(150):
         rng = np.random.default_rng(seed)
         problem = random_pricing(rng)
+        if seed % 2:
+            problem = with_trios(problem, rng)
         N = len(problem.weight)
+        trios = problem.trios.among(np.ones(N, dtype=bool))
         pairs = [(g, int(problem.partner[g])) for g in range(N) if problem.partner[g] >= 0]
         start = np.concatenate([[0], np.cumsum(problem.partner >= 0)]).astype(np.int64)
         starts = problem.points[rng.integers(N, size=10)]
@@ -117,6 +135,8 @@ def test_local_pricing_finds_admissible_sets_at_their_cost() -> None:
             100,
             sets,
             values,
+            trios,
+            np.zeros((0, trios.tied), dtype=bool),
         )
         truth = problem.minimum()
         for members, value in zip(sets, values, strict=True):

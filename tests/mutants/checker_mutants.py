@@ -7,6 +7,7 @@ from mutant import Mutant
 EXHAUSTIVE = ("tests/verify/test_enumeration.py",)
 LAGRANGIAN = ("tests/verify/test_lagrangian.py",)
 SIDES = ("tests/verify/test_lagrangian_sides.py",)
+TRIOS = ("tests/verify/test_lagrangian_trios.py",)
 PRICES = ("tests/verify/test_lagrangian_pricing.py",)
 SEMIDEFINITE = ("tests/verify/test_semidefinite.py",)
 ROOT = ("tests/verify/test_root.py",)
@@ -250,6 +251,18 @@ CHECKER = (
             "(price > 0) != side.left for", "False for", SIDES),
     planted("cells of the wrong side", "Cells on the right of a plane have its price.", "lagrangian.py",
             "hi[side.axis] <= side.at for side", "hi[side.axis] > side.at for side", SIDES),
+    planted("trios for nothing", "Sets pay for trios, and the bound does not.", "lagrangian.py",
+            "*(-trios.prices).tolist()", "*(0.0 * trios.prices).tolist()", TRIOS),
+    planted("trios below zero", "A set may be paid for holding two groups of a trio.", "trios.py",
+            "if not (prices >= 0).all():", "if False:", TRIOS),
+    planted("a group twice in a trio", "A trio may have the same group twice.", "trios.py",
+            "(first == second) | (first == third) | (second == third)", "(first == second) & (first == third)", TRIOS),
+    planted("one of three", "One group in is enough to pay for a trio.", "trios.py",
+            "return (inside >= 2) @ self.prices", "return (inside >= 1) @ self.prices", PRICES),
+    planted("both pay", "Two open groups of a trio pay its whole price each.", "trios.py",
+            "0.5 * open_, last)", "1.0 * open_, last)", PRICES),
+    planted("joined for nothing", "A group joins without a look at the trios that it may have to pay for.",
+            "narrowing.py", "gain, price = gain + least, price + most", "gain, price = gain + least, price", PRICES),
     planted("two planes", "The sides of a decision may be those of two planes.", "tree.py",
             "kind, np.column_stack([args, at])", "kind, args", SIDES),
     planted("enumeration without counts", "Clusterings that break a count are left in, or good ones out.",

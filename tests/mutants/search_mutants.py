@@ -16,6 +16,7 @@ ROUNDING = ("tests/nasty/test_exact_optimum.py",)
 RESUME = ("tests/search/test_loop_resumed.py",)
 RACE = ("tests/search/test_race.py",)
 COUNTING = ("tests/search/bounds/test_counting.py",)
+TRIOS = ("tests/search/bounds/test_trios.py",)
 EMPTY = ("tests/search/bounds/test_dual.py",)
 SAMPLES = ("tests/search/bounds/test_samples.py",)
 CROSSINGS = ("tests/search/bounds/semidefinite/test_crossings.py",)
@@ -106,6 +107,23 @@ SEARCH = (
         "for left in (True, False):",
         "for left in (True,):",
         COUNTING,
+    ),
+    # -- trios -------------------------------------------------------------------------------------------------
+    Mutant(
+        "trios for nothing",
+        "Sets pay for trios, and the bound does not.",
+        "search/bounds/ascent.py",
+        "prices @ self.sides.numbers - trios.prices.sum())",
+        "prices @ self.sides.numbers)",
+        TRIOS,
+    ),
+    Mutant(
+        "one of three",
+        "A trio counts as held by a set that has one of its groups.",
+        "kernels/trios.py",
+        "if inside[trio] == 2:",
+        "if inside[trio] == 1:",
+        TRIOS,
     ),
     # -- the loop, the ledger, the status ----------------------------------------------------------------------
     Mutant(

@@ -15,8 +15,9 @@ from certmix.verify import boxes as module
 from certmix.verify.boxes import LEAF
 from certmix.verify.evidence import Rejected
 from certmix.verify.lagrangian import Pricing, price
+from certmix.verify.trios import Trios
 from random_pricing import Pricing as Problem
-from random_pricing import random_pricing, with_masses
+from random_pricing import random_pricing, with_masses, with_trios
 
 
 def as_checked(problem: Problem) -> Pricing:
@@ -46,7 +47,8 @@ def as_checked(problem: Problem) -> Pricing:
         size_upper=np.array([int(problem.b)]),
         **{name: array[None] for name, array in zip(names, own, strict=True)},
     )
-    return Pricing(root, groups, problem.status[groups] == 1, -cost)
+    trios = Trios(problem.trios.groups, problem.trios.prices).among(position)
+    return Pricing(root, groups, problem.status[groups] == 1, -cost, trios)
 
 
 def rounding(problem: Problem) -> float:
@@ -110,6 +112,21 @@ def test_no_tree_proves_more_where_values_do_not_count_once() -> None:
     for seed in range(80):
         rng = np.random.default_rng([seed, 4])
         assert_nothing_false(with_masses(random_pricing(rng, groups=8), rng), rng, seed)
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_no_tree_proves_more_where_trios_have_prices(block: int) -> None:
+    """Nor do prices of trios prove too much, and the walk of a search that knows them can be followed."""
+    for seed in range(60 * block, 60 * (block + 1)):
+        rng = np.random.default_rng([seed, 5])
+        problem = with_trios(random_pricing(rng, groups=8), rng)
+        assert_nothing_false(problem, rng, seed)
+        truth, pricing = problem.minimum(), as_checked(problem)
+        for below in (0.5, 1e-3) if math.isfinite(truth) else ():
+            found = walk(pricing, truth - 0.9 * below, 100_000)
+            assert found.complete
+            proved = price(pricing, found.axis.astype(np.int64), found.cut.astype(float), truth - below)
+            assert proved == truth - below, seed
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from certmix.paper.bnb.relaxation import RelaxationBound
 from certmix.presolve.first_bound import first_bound
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem
-from certmix.search.bounds import counting, dual, pricer, samples
+from certmix.search.bounds import central, counting, dual, pricer, samples
 from certmix.search.bounds.base import Bound
 from certmix.search.bounds.central import CentralAscent
 from certmix.search.bounds.counting import CountingBound
@@ -162,9 +162,16 @@ def dual_loop_way(name: str, often: float, cells_from: int) -> Way:
 
 
 def counting_way(name: str, often: float) -> Way:
-    """Few components are many; planes are those that seem good, or any."""
+    """Few components are many; planes and trios are those that seem good, or any."""
 
     def run(draw: Draw) -> Claim:
+        def any_trios(members: np.ndarray, shares: np.ndarray, known: np.ndarray, most: int) -> np.ndarray:
+            groups = np.flatnonzero(members.any(axis=0))
+            if len(groups) < 3 or len(known) > 6:
+                return known[:0]
+            rows = [draw.rng.choice(groups, size=3, replace=False) for _ in range(draw.rng.integers(1, 4))]
+            return np.array(rows)
+
         def any_plane(ascent: CentralAscent, lacking: float) -> Side:
             axis = int(draw.rng.integers(len(ascent.classes[0].lo)))
             most = int(ascent.count)
@@ -174,9 +181,11 @@ def counting_way(name: str, often: float) -> Way:
         start = draw.truth.labels if draw.chance(0.5) else draw.poor()
         options = draw.options(start=start, node_limit=60 if draw.chance(0.3) else draw.few_nodes(1.0))
         plane = any_plane if draw.chance(0.5) else counting.best_plane
+        trios = any_trios if draw.chance(0.5) else central.violated_trios
         with (
             tuned(dual, many_components=1),
             mock.patch.object(counting, "best_plane", plane),
+            mock.patch.object(central, "violated_trios", trios),
         ):
             found = by_loop(name, draw.problem, counting_bound, options)
         # Leaves may be left that no plane splits: an engine goes on with boxes of means then.

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from certmix.certificate.draft import Draft, Unproved
 from certmix.certificate.growing import Split, grow
@@ -26,6 +27,7 @@ from certmix.verify import tree
 from certmix.verify.domain import Domain
 from certmix.verify.lagrangian import Pricing, cells, combine, limits
 from certmix.verify.root import Root
+from certmix.verify.trios import Trios
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,8 @@ class LagrangianProver:
             return self._settle(draft, node, domain, told)
 
         limits = TUNING.few_clusterings, TUNING.nodes, self.should_stop
-        enumerated = grow(draft, self.root, self.target, settle, *limits)
+        with threadpool_limits(1):  # matrices are small, and threads that wait for each other are not free
+            enumerated = grow(draft, self.root, self.target, settle, *limits)
         self.checking += enumerated  # only now: growing has added to it
 
     # -- one node --------------------------------------------------------------------------------------------
@@ -208,12 +211,13 @@ class LagrangianProver:
         root, t = self.root, ascent.best_t
         counts = np.array([len(m) for m in sets])
         pairs = self.pairs
-        between, worth = cells(domain.sides, root.d), ascent.best_prices
-        whole = [Pricing.of(root, domain, int(m[0]), t, pairs) for m in sets]
+        between, worth, paid = cells(domain.sides, root.d), ascent.best_prices, ascent.best_trios.paid()
+        trios = Trios(paid.groups, paid.prices)
+        whole = [Pricing.of(root, domain, int(m[0]), t, pairs, trios) for m in sets]
         pricings = {(i, c): cell.of(p) for i, p in enumerate(whole) for c, cell in enumerate(between)}
         off = np.array([worth[cell.left].sum() for cell in between])
-        sides = tuple((worth * limits(domain.sides)).tolist())
-        expected = ascent.expected(t, worth)
+        sides = (*(worth * limits(domain.sides)).tolist(), *(-trios.prices).tolist())
+        expected = ascent.expected(t, worth, paid)
         if len(expected) != len(sets) or not np.isfinite(expected).all():
             return None
         empty = [(1, float(root.entropy[k, 0])) for k in np.flatnonzero(domain.high == 0)]
@@ -249,13 +253,14 @@ class LagrangianProver:
                     break
                 walks[i, c] = claim, found
             if not short:
-                return self._arrays(t, worth, domain, sets, walks)
+                return self._arrays(t, worth, trios, domain, sets, walks)
         return None
 
     def _arrays(
         self,
         t: np.ndarray,
         worth: np.ndarray,
+        trios: Trios,
         domain: Domain,
         sets: list[np.ndarray],
         walks: dict[tuple[int, int], tuple[float, Walk]],
@@ -266,6 +271,8 @@ class LagrangianProver:
             arrays["pairs"] = self.pairs.astype(np.int32)
         if len(worth):
             arrays["sides"] = worth
+        if len(trios.prices):
+            arrays["trios"], arrays["trio_prices"] = trios.groups.astype(np.int32), trios.prices
         place = {int(m[0]): i for i, m in enumerate(every)}
         for (i, c), (claim, found) in walks.items():
             number = place[int(sets[i][0])] * count + c

@@ -11,6 +11,7 @@ from certmix.kernels.cells import cells_of
 from certmix.kernels.mass import for_kernels
 from certmix.kernels.price_parts import Goal, Place, room_for, sums
 from certmix.kernels.pricing import price
+from certmix.kernels.trios import Trios, trios_of
 from certmix.stopping import current
 from certmix.verify.boxes import LEAF
 from certmix.verify.lagrangian import Pricing
@@ -41,14 +42,24 @@ def walk(pricing: Pricing, threshold: float, most: int, tolerance: float = 0.0) 
     table = np.array(root.entropy[0]), bool(boxes.straight[0])
     mass = for_kernels(root.mass)
     place = Place(points, weight, mass, constant, *prior, lo[0], hi[0], *table, *sizes)
-    goal, cheap = Goal(threshold, tolerance, most, math.inf, current().flag, True), room_for(1, root.d)
+    goal = Goal(threshold, tolerance, most, math.inf, current().flag, True)
     partner = np.full(root.N, -1)
     i, j = root.conflicts.T
     partner[i], partner[j] = j, i
     cells, forced = cells_of(points, weight, mass, free, partner), sums(place, pricing.forced)
-    bound, _, nodes, complete, record = price(cells, constant[free], place, forced, goal, cheap)
+    seen = _seen(pricing)
+    cheap = room_for(1, root.d, seen.tied)
+    bound, _, nodes, complete, record = price(cells, constant[free], place, forced, goal, cheap, seen)
     axis, cut = _levels(record, root.d, pricing.groups[free])
     return Walk(axis, cut, min(bound, pricing.one_sample()), nodes, complete)
+
+
+def _seen(pricing: Pricing) -> Trios:
+    """The trios as the search has them: those of groups that have to be in are left to the checker."""
+    trios, free = pricing.trios, ~pricing.forced
+    position = np.append(np.where(free, np.cumsum(free) - 1, -1), -1)  # the last for what is no candidate
+    kept = ~np.append(pricing.forced, False)[trios.groups].any(axis=1)
+    return trios_of(trios.groups[kept], trios.prices[kept], position, int(free.sum()))
 
 
 def _levels(record: np.ndarray, d: int, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -40,11 +40,15 @@ class Goal(NamedTuple):
 
 
 class Cheap(NamedTuple):
-    """The cheapest sets seen: all groups with negative q at a mean and slope; infinite where there is none."""
+    """The cheapest sets seen: all groups with negative q at a mean and slope; infinite where there is none.
+
+    Whether groups of trios are in is told apart.
+    """
 
     value: np.ndarray
     mean: np.ndarray
     slope: np.ndarray
+    held: np.ndarray  # (sets, groups of trios) which of these are in
 
 
 class Sums(NamedTuple):
@@ -80,13 +84,14 @@ def set_cost(members: np.ndarray, place: Place) -> float:
     return float(place.cost[members].sum() + place.entropy[int(place.weight[members].sum())] + away)
 
 
-def room_for(sets: int, d: int) -> Cheap:
-    """Room for so many cheap sets."""
-    return Cheap(np.full(sets, np.inf), np.empty((sets, d)), np.empty(sets))
+def room_for(sets: int, d: int, tied: int = 0) -> Cheap:
+    """Room for so many cheap sets, with so many groups of trios."""
+    held = np.zeros((sets, tied), dtype=np.bool_)
+    return Cheap(np.full(sets, np.inf), np.empty((sets, d)), np.empty(sets), held)
 
 
 @njit()
-def keep_cheap(cheap, value, mean, slope):
+def keep_cheap(cheap, value, mean, slope, held):
     """Put a set in the place of the dearest one that is kept, if it is cheaper."""
     worst = 0
     for i in range(cheap.value.shape[0]):
@@ -95,6 +100,7 @@ def keep_cheap(cheap, value, mean, slope):
     if value < cheap.value[worst]:
         cheap.value[worst] = value
         cheap.slope[worst] = slope
+        cheap.held[worst] = held
         for j in range(mean.shape[0]):
             cheap.mean[worst, j] = mean[j]
 

@@ -43,6 +43,7 @@ from certmix.kernels.price_parts import (
 )
 from certmix.kernels.records import new_record, record_split
 from certmix.kernels.splitting import variation
+from certmix.kernels.trios import joining, joins, owed, stays_out, tied_cells
 from certmix.rounding import EPS
 
 STACK = 4096
@@ -51,17 +52,18 @@ GROUP = -2  # split on the membership of a group
 
 
 @njit(nogil=True)
-def price(cells, cost, place, forced, goal, offers):
+def price(cells, cost, place, forced, goal, offers, trios):
     """Lower bound on the smallest reduced cost over admissible sets: ``(bound, best value, nodes, complete, record)``.
 
     The cells' groups, with constant costs ``cost``, are free to be in or out; what must be in comes as sums. Nodes
     whose bound reaches ``min(threshold, best value - tolerance)`` are closed. Sets worth a column are reported in
-    ``offers``.
+    ``offers``. Sets pay for ``trios`` of the free groups.
     """
     lower, upper, light_of, heavy_of = cells.lower, cells.upper, cells.lightest, cells.heaviest
     weight, sums, square, partner = cells.weight, cells.total, cells.square, cells.partner
     mass, least_mass, most_mass = cells.mass, cells.least_mass, cells.most_mass
     summed, least, most = cell_costs(cells, cost)
+    tied = tied_cells(trios, cells)
     gamma, entropy, concave = place.gamma, place.entropy, place.concave
     size_lower, size_upper = place.a, place.b
     N = cost.shape[0]
@@ -81,6 +83,16 @@ def price(cells, cost, place, forced, goal, offers):
     stack_total = np.empty((STACK, d))
     stack_constant = np.empty(STACK)
     stack_entry = np.zeros(STACK, dtype=np.int64)
+    M = trios.price.shape[0]
+    stack_inside = np.empty((STACK, M), dtype=np.int8)  # of every trio: how many groups are in, and out
+    stack_outside = np.empty((STACK, M), dtype=np.int8)
+    stack_sure = np.empty((STACK, trios.tied), dtype=np.bool_)  # which groups of trios are in
+    sure = np.empty(trios.tied, dtype=np.bool_)
+    chosen = np.empty(trios.tied, dtype=np.bool_)  # and in the set that is offered
+    inside = np.empty(M, dtype=np.int8)
+    outside = np.empty(M, dtype=np.int8)
+    taken = np.empty(M, dtype=np.int8)  # open ones in the set that is offered
+    shared = np.zeros(N)  # what an open group pays for its trios, by its place in the list
     record = new_record(goal.recording)
     entries = 1
     here = np.empty(N, dtype=np.int64)  # the cells of a node: read from here, written there
@@ -123,6 +135,8 @@ def price(cells, cost, place, forced, goal, offers):
             farthest = max(farthest, abs(lower[item, j]), abs(upper[item, j]))
     for g in range(N):
         magnitude_all += abs(cost[g])
+    for trio in range(M):
+        magnitude_all += 2.0 * trios.price[trio]
     a = max(place.a, forced.weight)
     b = min(place.b, possible)
     if a > b:
@@ -169,10 +183,13 @@ def price(cells, cost, place, forced, goal, offers):
         stack_bound[top] = -np.inf
         stack_len[top] = length
         stack_end[top] = length
+        stack_inside[top] = 0
+        stack_outside[top] = trios.missing
+        stack_sure[top] = False
         stack_weight[top] = forced.weight
         stack_constant[top] = base + forced.constant
         top += 1
-    summands = N + forced.groups
+    summands = N + forced.groups + 3 * M
     rounding = 4.0 * (summands + 16) * EPS
     nodes = 0
     complete = True
@@ -194,6 +211,9 @@ def price(cells, cost, place, forced, goal, offers):
             box_hi[j] = stack_hi[top, j]
             sure_total[j] = stack_total[top, j]
         sure_mass[0] = stack_mass[top]
+        inside[:] = stack_inside[top]
+        outside[:] = stack_outside[top]
+        sure[:] = stack_sure[top]
         a = stack_a[top]
         b = stack_b[top]
         sure_weight = stack_weight[top]
@@ -229,11 +249,20 @@ def price(cells, cost, place, forced, goal, offers):
                     w = light_of[item]
                     low = 0.5 * shared_mass(least_mass, item) * near + least[item]
                     high = 0.5 * shared_mass(most_mass, item) * far + most[item]
+                    several = cells.children[item] > 0
+                    most_due = 0.0
+                    least_due = 0.0
+                    if tied[item] and not several:
+                        most_due, least_due, _ = joining(trios, cells.group[item], inside, outside)
                     if concave and partner[item] == -1 and w == heavy_of[item]:
                         iw = int(w)
                         if (size_upper >= n or b + w <= size_upper) and ia + iw <= n:
                             step = entropy[ia + iw] - entropy[ia]
-                            if high + step < -SLACK * (1.0 + abs(high) + abs(most[item]) + abs(entropy[ia])):
+                            size = 1.0 + abs(high) + abs(most[item]) + abs(entropy[ia]) + most_due
+                            if high + step + most_due < -SLACK * size and not (several and tied[item]):
+                                if tied[item]:
+                                    sure_constant += joins(trios, cells.group[item], inside)
+                                    sure[trios.place[cells.group[item]]] = True
                                 sure_weight += weight[item]
                                 add_mass(sure_mass, 0, 1.0, mass, item)
                                 for j in range(d):
@@ -242,9 +271,12 @@ def price(cells, cost, place, forced, goal, offers):
                                 continue
                         if a - w >= max(size_lower, 1.0):
                             step = entropy[ib] - entropy[ib - iw]
-                            if low + step > SLACK * (1.0 + abs(low) + abs(least[item]) + abs(entropy[ib])):
+                            size = 1.0 + abs(low) + abs(least[item]) + abs(entropy[ib]) + least_due
+                            if low + step + least_due > SLACK * size:
+                                if tied[item] and not several:
+                                    stays_out(trios, cells.group[item], outside)
                                 continue
-                    if cells.children[item] > 0:
+                    if several:
                         by_cell = most[item] - least[item]  # how much costs vary through the cell's extent,
                         by_box = 0.0  # and through that of the box
                         for j in range(d):
@@ -253,7 +285,7 @@ def price(cells, cost, place, forced, goal, offers):
                             reach = max(box_hi[j] - lower[item, j], upper[item, j] - box_lo[j])
                             by_cell += heavy * reach * (upper[item, j] - lower[item, j])
                             by_box += heavy * reach * (box_hi[j] - box_lo[j])
-                        if by_cell > 0.5 * by_box:
+                        if by_cell > 0.5 * by_box or tied[item]:
                             for i in range(cells.children[item]):
                                 pending[waiting] = cells.child[item] + i
                                 waiting += 1
@@ -279,6 +311,13 @@ def price(cells, cost, place, forced, goal, offers):
             quad[0] = sure_mass[0]
             for j in range(d):
                 total[j] = sure_total[j]
+            for p in range(length if M > 0 else 0):
+                # only now, when it is known who else is in
+                shared[p] = 0.0
+                if tied[here[p]]:
+                    _, _, shared[p] = joining(trios, cells.group[here[p]], inside, outside)
+                    low_q[p] += shared[p]
+                    high_q[p] += shared[p]
             for p in range(length):
                 item = here[p]
                 theta_of[p] = -1.0
@@ -301,7 +340,7 @@ def price(cells, cost, place, forced, goal, offers):
                 for j in range(d):
                     total[j] += theta * sums[item, j]
                 floor = (1.0 - theta) * cells.members[item] * s
-                constant += theta * (square[item] + summed[item] + weight[item] * beta) + floor
+                constant += theta * (square[item] + summed[item] + weight[item] * beta + shared[p]) + floor
                 magnitude += abs(floor)
             value, size = minimise(quad, total, gamma, box_lo, box_hi, bar, at)
             value += constant - (2.0 * summands + 64.0) * EPS * (magnitude + size)
@@ -325,21 +364,30 @@ def price(cells, cost, place, forced, goal, offers):
             total[j] = sure_total[j]
         size = sure_weight
         constant = sure_constant
+        taken[:] = inside
+        chosen[:] = sure
         for p in range(length):
             item = here[p]
             norm = 0.0
             for j in range(d):
                 norm += own_mass(mass, item, j) * (0.5 * at[j] ** 2)
             worth[p] = shared_mass(mass, item) * norm + weight[item] * beta + square[item] + summed[item]
+            worth[p] += shared[p]
             for j in range(d):
                 worth[p] -= sums[item, j] * at[j]
             if worth[p] < 0:
+                if tied[item]:
+                    joins(trios, cells.group[item], taken)
+                    chosen[trios.place[cells.group[item]]] = True
                 size += weight[item]
                 constant += square[item] + summed[item]
                 add_mass(quad, 0, 1.0, mass, item)
                 for j in range(d):
                     total[j] += sums[item, j]
         admissible = size_lower <= size <= size_upper and size > 0
+        for trio in range(M):
+            if inside[trio] < 2 <= taken[trio]:
+                constant += trios.price[trio]
         # Where does the bound lose most?
         worst = -1
         worst_loss = 0.0
@@ -357,8 +405,11 @@ def price(cells, cost, place, forced, goal, offers):
                 admissible = admissible and not (worth[p] < 0 and worth[slot[mate]] < 0)
                 truth = min(truth, worth[slot[mate]])
             loss = truth - (theta * worth[p] + (1.0 - theta) * cells.members[item] * s)
-            if loss > worst_loss and cells.children[item] == 0:
-                worst_loss = loss
+            alone = loss  # what it is worth to know whether this one is in: no smaller box tells who pays for trios
+            if tied[item] and worth[p] < 0:
+                alone += owed(trios, cells.group[item], inside, taken)
+            if alone > worst_loss and cells.children[item] == 0:
+                worst_loss = alone
                 worst = p
             if loss <= 0:
                 continue
@@ -378,7 +429,7 @@ def price(cells, cost, place, forced, goal, offers):
                 value += 0.5 * full * mean * mean - total[j] * mean
             best_value = min(best_value, value)
             if value < goal.threshold:
-                keep_cheap(offers, value, at, beta)
+                keep_cheap(offers, value, at, beta, chosen)
         m = int(min(max(round(size), a), b))
         share[d] = entropy[m] - alpha - beta * m
         split = widest_loss(share, box_lo, box_hi, at)
@@ -438,11 +489,18 @@ def price(cells, cost, place, forced, goal, offers):
             stack_end[top] = free_from + length
             stack_weight[top] = sure_weight
             stack_constant[top] = sure_constant
+            stack_inside[top] = inside
+            stack_outside[top] = outside
+            stack_sure[top] = sure
             first_half = child == below_first
             stack_entry[top] = entries + (0 if first_half else 1)
             if split == GROUP and not first_half:
                 stack_len[top] = length - 1
+                stays_out(trios, cells.group[item], stack_outside[top])
             elif split == GROUP:
+                if tied[item]:
+                    stack_constant[top] += joins(trios, cells.group[item], stack_inside[top])
+                    stack_sure[top, trios.place[cells.group[item]]] = True
                 stack_len[top] = without_mate
                 stack_weight[top] += weight[item]
                 add_mass(stack_mass, top, 1.0, mass, item)

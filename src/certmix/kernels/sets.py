@@ -9,10 +9,11 @@ import numpy as np
 
 from certmix.kernels.compiled import njit
 from certmix.kernels.mass import add_mass, mass_of, own_mass, shared_mass, take_mass
+from certmix.kernels.trios import due, joins
 
 
 @njit(nogil=True)
-def improve_set(members, place, status, conflict_start, conflict_with, sweeps):
+def improve_set(members, place, status, conflict_start, conflict_with, sweeps, trios):
     """Local search for a cheap set: single groups join or leave while the reduced cost falls. Returns its value.
 
     ``members`` is changed in place and stays admissible with respect to sizes and conflicts if it was.
@@ -26,10 +27,11 @@ def improve_set(members, place, status, conflict_start, conflict_with, sweeps):
     total = np.zeros(d)
     square = 0.0
     constant = 0.0
+    counted = np.zeros(trios.price.shape[0], dtype=np.int8)
     for g in range(N):
         if members[g]:
             size += weight[g]
-            constant += cost[g]
+            constant += cost[g] + joins(trios, g, counted)
             add_mass(load, 0, 1.0, mass, g)
             for j in range(d):
                 m = mass_of(mass, g, j)
@@ -57,7 +59,7 @@ def improve_set(members, place, status, conflict_start, conflict_with, sweeps):
             for j in range(d):
                 norm += own_mass(mass, g, j) * points[g, j] ** 2
             new_square = square + sign * shared_mass(mass, g) * norm
-            new_constant = constant + sign * cost[g]
+            new_constant = constant + sign * (cost[g] + due(trios, g, counted, members[g]))
             new_value = 0.5 * new_square + new_constant + entropy[int(new_size)]
             new_value = _with_mean(new_value, load, total, g, sign, points, mass, prior, box)
             if new_value < value - 1e-10 * (1.0 + abs(value)):
@@ -68,6 +70,8 @@ def improve_set(members, place, status, conflict_start, conflict_with, sweeps):
                     take_mass(load, 0, mass, g)
                 for j in range(d):
                     total[j] += sign * mass_of(mass, g, j) * points[g, j]
+                for p in range(trios.start[g], trios.start[g + 1]):
+                    counted[trios.of[p]] += 1 if sign > 0 else -1
                 members[g] = not members[g]
                 changed = True
         if not changed:
@@ -89,10 +93,13 @@ def _with_mean(cost, load, total, g, sign, points, mass, prior, box):
 
 
 @njit(nogil=True)
-def local_sets(starts, slopes, place, status, conflict_start, conflict_with, sweeps, sets, values):
+def local_sets(
+    starts, slopes, place, status, conflict_start, conflict_with, sweeps, sets, values, trios, held
+):
     """Cheap sets found by local search from several (mean, slope) starts; rows of ``sets`` with their ``values``.
 
-    A start whose set breaks a size limit or a conflict is repaired or given up (value infinite).
+    A start whose set breaks a size limit or a conflict is repaired or given up (value infinite). Where ``held`` has
+    rows they say which groups of trios a set begins with.
     """
     points, weight, cost, mass = place.points, place.weight, place.cost, place.mass
     N, d = points.shape
@@ -115,7 +122,10 @@ def local_sets(starts, slopes, place, status, conflict_start, conflict_with, swe
             if q < least:
                 least = q
                 nearest = g
-            if q < 0 and size + weight[g] <= place.b:
+            wanted = q < 0
+            if i < held.shape[0] and trios.place[g] >= 0:
+                wanted = held[i, trios.place[g]]
+            if wanted and size + weight[g] <= place.b:
                 clash = False
                 for p in range(conflict_start[g], conflict_start[g + 1]):
                     if members[conflict_with[p]]:
@@ -129,4 +139,4 @@ def local_sets(starts, slopes, place, status, conflict_start, conflict_with, swe
         if size < place.a or size == 0 or size > place.b:
             values[i] = np.inf
             continue
-        values[i] = improve_set(members, place, status, conflict_start, conflict_with, sweeps)
+        values[i] = improve_set(members, place, status, conflict_start, conflict_with, sweeps, trios)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,20 +15,30 @@ from certmix.verify.evidence import Evidence, Rejected, room
 from certmix.verify.narrowing import Boxes, Nodes
 from certmix.verify.root import Root
 from certmix.verify.rounding import UNIT, Array, below, gamma, least_quadratic, total_below
+from certmix.verify.trios import Trios
 
 
 @dataclass
 class Pricing:
-    """The sets S that one component may hold, at r(S) = c(S) - sum of T over S."""
+    """The sets S that one component may hold, at r(S) = c(S) - sum of T over S + prices of trios."""
 
     root: Root  # of this component and its candidates alone; its sizes begin at one: the empty set is priced apart
     groups: Array  # which groups the candidates are
     forced: Array  # which of them are surely in
     multipliers: Array
+    trios: Trios = field(default_factory=Trios)
 
     @classmethod
-    def of(cls, root: Root, domain: Domain, k: int, multipliers: Array, pairs: Array) -> Pricing:
-        """For component k of a domain, with pairs of groups that are apart."""
+    def of(
+        cls,
+        root: Root,
+        domain: Domain,
+        k: int,
+        multipliers: Array,
+        pairs: Array,
+        trios: Trios | None = None,
+    ) -> Pricing:
+        """For component k of a domain, with pairs of groups that are apart and prices of trios."""
         groups, c = np.flatnonzero(domain.allowed[:, k]), root.system[k : k + 1]
         forced = domain.decided[groups]
         position = np.full(root.N, -1)
@@ -48,10 +58,10 @@ class Pricing:
         lifted = domain.high[k] >= root.n - others and root.size_upper[k] >= root.n
         own.size_lower = np.maximum(domain.low[k : k + 1], 1)
         own.size_upper = np.array([root.n]) if lifted else domain.high[k : k + 1]
-        return cls(own, groups, forced, multipliers[groups])
+        return cls(own, groups, forced, multipliers[groups], (trios or Trios()).among(position))
 
     def boxes(self, psi: float = math.inf) -> Boxes:
-        return Boxes(self.root, psi, multipliers=self.multipliers)
+        return Boxes(self.root, psi, multipliers=self.multipliers, trios=self.trios)
 
     def node(self) -> Nodes:
         """The root of its trees: sets that hold a group that is surely in, or two samples."""
@@ -133,7 +143,7 @@ class Cell:
             np.maximum(own.mean_lower, self.lo),
             np.minimum(own.mean_upper, self.hi),
         )
-        return Pricing(own, pricing.groups, pricing.forced, pricing.multipliers)
+        return Pricing(own, pricing.groups, pricing.forced, pricing.multipliers, pricing.trios)
 
     def less(self, psi: float, prices: Array) -> float:
         """A double that is not above psi less the prices of the planes that the cell is on the left of."""
@@ -173,6 +183,7 @@ def lagrangian(root: Root, domain: Domain, evidence: Evidence, target: float) ->
     sets, between = domain.exchangeable(root), cells(domain.sides, root.d)
     claims = evidence.floats("psi", len(sets) * len(between))
     worth = evidence.floats("sides", len(domain.sides)) if domain.sides else np.zeros(0)
+    trios = Trios.read(root, evidence)
     if any(price != 0 and (price > 0) != side.left for price, side in zip(worth, domain.sides, strict=True)):
         raise Rejected("the price of a side has the wrong sign")
     prices = []
@@ -180,10 +191,11 @@ def lagrangian(root: Root, domain: Domain, evidence: Evidence, target: float) ->
         k = int(members[0])
         psi = float(root.entropy[k, 0]) if domain.low[k] == 0 else math.inf
         if domain.high[k] > 0:
-            pricing = Pricing.of(root, domain, k, multipliers, pairs)
+            pricing = Pricing.of(root, domain, k, multipliers, pairs, trios)
             for number, cell in enumerate(between, i * len(between)):
                 axis = evidence.integers(f"axis/{number}", None, low=LEAF, high=root.d + root.N)
                 cut = evidence.floats(f"cut/{number}", None)
                 psi = min(psi, cell.less(price(cell.of(pricing), axis, cut, float(claims[number])), worth))
         prices.append((len(members), psi))
-    return combine(root, multipliers, prices, tuple((worth * limits(domain.sides)).tolist()))
+    more = (*(worth * limits(domain.sides)).tolist(), *(-trios.prices).tolist())
+    return combine(root, multipliers, prices, more)

@@ -16,6 +16,7 @@ import numpy as np
 from certmix.verify.domain import candidates, conclude
 from certmix.verify.root import Root
 from certmix.verify.rounding import UNIT, Array, gamma, least_quadratic
+from certmix.verify.trios import Trios
 
 
 def _rise(h: Array) -> tuple[float, float]:
@@ -82,8 +83,8 @@ class Boxes:
     """Narrows nodes and bounds them, against a target for the cost in the coordinates of a root.
 
     ``axis`` is the coordinate along which components of which the statement says the same are in order. With
-    ``multipliers`` the root has one component: its sets are priced, the other groups are outside. What is concluded is
-    true of all that costs at most ``allowance`` more than the cheapest.
+    ``multipliers`` the root has one component: its sets are priced, the other groups are outside, and sets pay for
+    ``trios``. What is concluded is true of all that costs at most ``allowance`` more than the cheapest.
     """
 
     def __init__(
@@ -93,9 +94,10 @@ class Boxes:
         axis: int = 0,
         multipliers: Array | None = None,
         allowance: float = 0.0,
+        trios: Trios | None = None,
     ) -> None:
         self.root, self.target, self.axis, self.outside = root, target, axis, multipliers is not None
-        self.allowance = allowance
+        self.allowance, self.trios = allowance, trios if trios is not None and len(trios.prices) else None
         self.x, scatter = root.points[root.system], root.scatter  # (K, N, d), (K, N)
         t = np.zeros(root.N) if multipliers is None else multipliers
         self.constant, self.size = scatter - t, np.abs(scatter) + np.abs(t)  # and the sum of absolute values
@@ -247,6 +249,9 @@ class Boxes:
         price += self._each(p, up)
         price[~(p.allowed[: c.K] & self.single[p.group])] = math.inf
         keeps = self._each(p, a - w >= least) | ((p.near > 0) & self.plain & (self.least <= 1)[:, None])
+        if self.trios is not None:
+            most, least, _ = (array[p.node, p.group] for array in self.trios.shares(s.allowed))
+            gain, price = gain + least, price + most
         if self.outside:
             nothing = np.zeros((1, len(p.node)))
             gain, price = np.concatenate([gain, nothing]), np.concatenate([price, nothing])
@@ -287,6 +292,10 @@ class Boxes:
         alpha, beta = self._chord(s.a, s.b, sizes)
         slope = beta.T[:, :, None] * self.kinds
         low = p.near + p.low + self._each(p, slope - self.outward * np.abs(slope))
+        share, due = 0.0, 0.0
+        if self.trios is not None:
+            share, due = self.trios.shares(s.allowed)[2][p.node, p.group], self.trios.due(s.allowed)
+            low = low + share * (1 - self.outward)
         low[~p.allowed[:K]] = math.inf
         mate = self._only_one(p, low[0], M) if self.outside and len(c.conflicts) else math.inf
         if self.outside:
@@ -296,8 +305,9 @@ class Boxes:
         slope = slope.ravel()[k * (slope.size // K) + p.kind]
         far, high = (array.ravel()[k * P + np.arange(P)] for array in (p.far, p.high))
         own = k * c.N + p.group
-        base, size = slope + self.constant.ravel()[own], np.abs(slope) + self.size.ravel()[own]
-        top = far + high + (slope + self.outward * np.abs(slope))
+        base = slope + self.constant.ravel()[own] + share
+        size = np.abs(slope) + self.size.ravel()[own] + share
+        top = far + high + (slope + self.outward * np.abs(slope)) + share * (1 + self.outward)
         theta = np.where(top <= second, 1.0, (second - least) / (top - least) * (1 - 8 * UNIT))
         theta = np.where((first < K) & (theta > 0), np.minimum(theta, 1.0), 0.0)
         rest = np.where(theta < 1, (1 - theta) * least, 0.0)
@@ -323,7 +333,7 @@ class Boxes:
         parts = alpha + (fixed + beta * samples) + added(theta * base + rest) + value
         terms = np.abs(alpha) + (sized + np.abs(beta) * samples) + terms.sum(axis=2)
         terms += added(theta * size + np.abs(rest))
-        bound = parts.sum(axis=1) - gamma(c.N + K * (c.d + 1) + 40) * terms.sum(axis=1)
+        bound = parts.sum(axis=1) + due - gamma(c.N + K * (c.d + 1) + 40) * (terms.sum(axis=1) + due)
         bound[np.isposinf(alpha).any(axis=1)] = math.inf
         s.bound = np.fmax(s.bound, bound)  # what is not a number proves nothing
         if not self.outside:  # elsewhere a group costs its lower end there instead of its part of the sum

@@ -4,7 +4,8 @@ For any multipliers T,  optimum >= sum_g T_g + sum_k v_k(T),  where v_k is the s
 that component k may hold. The sum runs over the groups whose component is open; groups known to be in k are
 forced into k's sets. In a node that knows how many means lie on the :class:`.Sides` of planes, every side has a price
 as well: the sets of a cell between the planes cost less by the prices of the planes that it is on the left of, and the
-bound more by the prices times the numbers.
+bound more by the prices times the numbers. Trios have prices (:mod:`.trios`): sets that hold two of their groups cost
+more by them, and the bound less.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from certmix.search.bounds.columns import Columns
 from certmix.search.bounds.pricer import Priced, Pricer, PricingClass
 from certmix.search.bounds.scale import Scale
 from certmix.search.bounds.sides import Sides
+from certmix.search.bounds.trios import NO_TRIOS, TrioPrices
 from certmix.search.threads import Threads
 
 KEPT_PARTITIONS = 3
@@ -76,8 +78,11 @@ class Ascent:
         self.best = -math.inf
         self.best_t = np.zeros(len(self.free))
         self.best_prices = np.zeros(len(self.sides))
+        self.best_trios = NO_TRIOS
         self.partitions: list[list[tuple[np.ndarray, int]]] = []  # nearly disjoint (set, component) pairs
         self.seen: set[tuple[int, bytes]] = set()
+        # Sets that the last pricing found, where prices of trios decide: with their reduced costs and slopes.
+        self.exact: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         self.starts: dict[int, tuple[list[np.ndarray], list[float]]] = {
             i: ([], []) for i in range(len(self.classes))
         }
@@ -106,14 +111,21 @@ class Ascent:
         return max(self.coarseness * (cutoff - self.best), self.resolution * self.count, 1e-9 * self.unit)
 
     # -- pricing ---------------------------------------------------------------------------------------------------
-    def prove(self, t: np.ndarray, cutoff: float, node_limit: int, prices: np.ndarray | None = None) -> float:
-        """The bound that these multipliers, and prices of sides, prove by exact pricing."""
+    def prove(
+        self,
+        t: np.ndarray,
+        cutoff: float,
+        node_limit: int,
+        prices: np.ndarray | None = None,
+        trios: TrioPrices = NO_TRIOS,
+    ) -> float:
+        """The bound that these multipliers, and prices of sides and trios, prove by exact pricing."""
         prices = np.zeros(len(self.sides)) if prices is None else prices
         off = self.inside @ prices
-        total = float(t[self.free].sum() + prices @ self.sides.numbers)
-        magnitude = float(np.abs(t).sum() + (2 * self.count + 2) * np.abs(prices).sum())
-        rounding = 4.0 * (len(t) + len(prices)) * EPS * magnitude
-        local = np.array([self.local_value(i, t) for i in range(len(self.classes))])
+        total = float(t[self.free].sum() + prices @ self.sides.numbers - trios.prices.sum())
+        magnitude = float(np.abs(t).sum() + (2 * self.count + 2) * np.abs(prices).sum() + trios.prices.sum())
+        rounding = 4.0 * (len(t) + len(prices) + len(trios)) * EPS * magnitude
+        local = np.array([self.local_value(i, t, trios) for i in range(len(self.classes))])
         expected = off + self._least(local - off)[self.owner]
         # What the prices would have to be, on top of what local search expects, to reach the cutoff.
         lacking = (
@@ -131,7 +143,9 @@ class Ascent:
             for task in range(first, last):
                 i, piece = tasks[task]
                 threshold = expected[i] + lacking if math.isfinite(lacking) else math.inf
-                answers[task] = self.pricer.exact(piece, t, threshold, tolerance, node_limit, expected[i])
+                answers[task] = self.pricer.exact(
+                    piece, t, threshold, tolerance, node_limit, expected[i], trios=trios
+                )
 
         self.threads.over(len(tasks), work)
         bounds = np.full(len(self.classes), math.inf)
@@ -141,13 +155,21 @@ class Ascent:
             bounds[i] = min(a.bound for a in mine)
             nodes += sum(a.nodes for a in mine)
             best = np.argsort(np.concatenate([a.values for a in mine]), kind="stable")[:NEW_STARTS]
-            self.starts[i][0].extend(np.concatenate([a.means for a in mine])[best])
-            self.starts[i][1].extend(np.concatenate([a.slopes for a in mine])[best].tolist())
+            means, slopes, held = (
+                np.concatenate([getattr(a, name) for a in mine])[best] for name in ("means", "slopes", "held")
+            )
+            self.starts[i][0].extend(means)
+            self.starts[i][1].extend(slopes.tolist())
+            if len(trios):  # local search would not find them from their means
+                self.exact[i] = (
+                    *self.pricer.local(self.classes[i], t, means, slopes, trios, held),
+                    slopes,
+                )
         self.nodes += nodes
         self.large = nodes > SMALL_PRICING
         bound = total + float(self.counts @ self._least(bounds - off)) - rounding
         if bound > self.best:
-            self.best, self.best_t, self.best_prices = bound, t, prices
+            self.best, self.best_t, self.best_prices, self.best_trios = bound, t, prices, trios
             self.report(bound)
         return bound
 
@@ -159,10 +181,12 @@ class Ascent:
         np.minimum.at(found, self.owner, values)
         return found
 
-    def expected(self, t: np.ndarray, prices: np.ndarray | None = None) -> np.ndarray:
+    def expected(
+        self, t: np.ndarray, prices: np.ndarray | None = None, trios: TrioPrices = NO_TRIOS
+    ) -> np.ndarray:
         """The prices of all classes of components, as far as local search knows."""
         off = 0.0 if prices is None else self.inside @ prices
-        return self._least(np.array([self.local_value(i, t) for i in range(len(self.classes))]) - off)
+        return self._least(np.array([self.local_value(i, t, trios) for i in range(len(self.classes))]) - off)
 
     def _pieces(self, which: PricingClass) -> list[PricingClass]:
         """The pricing problem cut along its widest coordinates, for threads to share; whole when it is small."""
@@ -181,10 +205,10 @@ class Ascent:
             pieces = halves
         return pieces
 
-    def local_value(self, i: int, t: np.ndarray) -> float:
+    def local_value(self, i: int, t: np.ndarray, trios: TrioPrices = NO_TRIOS) -> float:
         """The cheapest set of a class, as far as local search knows: what its price is expected to be."""
         means, slopes = self._starting_points(i)
-        _, values = self.pricer.local(self.classes[i], t, means, slopes)
+        _, values = self.pricer.local(self.classes[i], t, means, slopes, trios)
         return float(values.min(initial=math.inf))
 
     def _starting_points(self, i: int, fresh: int = 8) -> tuple[np.ndarray, np.ndarray]:
@@ -201,12 +225,17 @@ class Ascent:
         all_means = np.concatenate([np.array(means).reshape(-1, points.shape[1]), points[pick]])
         return np.clip(all_means, which.lo, which.hi), np.concatenate([slopes, extra])
 
-    def columns(self, t: np.ndarray, sigma: np.ndarray, most: int = 40) -> int:
+    def columns(self, t: np.ndarray, sigma: np.ndarray, most: int = 40, trios: TrioPrices = NO_TRIOS) -> int:
         """Add sets that cost less than the price of their cell, found by local search; returns how many."""
         added = 0
         for i, which in enumerate(self.classes):
             means, slopes = self._starting_points(i)
-            sets, values = self.pricer.local(which, t, means, slopes)
+            sets, values = self.pricer.local(which, t, means, slopes, trios)
+            if i in self.exact:
+                more = self.exact.pop(i)
+                sets, values, slopes = (
+                    np.concatenate(both) for both in zip((sets, values, slopes), more, strict=True)
+                )
             slack = 1e-7 * (self.unit + abs(sigma[i])) if math.isfinite(sigma[i]) else 0.0
             good = np.flatnonzero(values < sigma[i] - slack)
             for row in good[np.argsort(values[good])][:most]:
@@ -231,9 +260,10 @@ class Ascent:
         """The best clustering that the generated sets nearly make, among the partitions."""
         raw = np.where(self.free, (self.best_t - self.offset) / self.unit, 0.0)
         left = [list(members) for members in self.members]
-        chosen = self.master.cover(
-            raw, self.expected(self.best_t) / self.unit, (cutoff - self.best) / self.unit
-        )
+        trios = self.best_trios.paid()
+        sigma = self.expected(self.best_t, trios=trios) / self.unit
+        in_units = TrioPrices(trios.groups, trios.prices / self.unit)
+        chosen = self.master.cover(raw, sigma, (cutoff - self.best) / self.unit, in_units)
         if chosen:
             self.partitions.append([(members, left[i].pop(0)) for members, i in chosen])
             del self.partitions[:-KEPT_PARTITIONS]

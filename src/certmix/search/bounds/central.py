@@ -21,6 +21,7 @@ from certmix.search.bounds.columns import Columns
 from certmix.search.bounds.interior import Point, Solved, central
 from certmix.search.bounds.pricer import Pricer, PricingClass
 from certmix.search.bounds.scale import Scale
+from certmix.search.bounds.trios import NO_TRIOS, TrioPrices, violated_trios
 
 PRECISION = 0.1  # share of what the last prices were short of, to which a program is solved
 FIRST_SHARE = 0.85  # of what a component can be worth in the box
@@ -37,6 +38,10 @@ DEAREST = 4.0  # how many components a component more on a side may be worth
 # How near to what can be reached the bound has to be before an ascent that falls short ends: a share of what is lacking
 # then, and of what it can add to what was known.
 HOPELESS = 0.25
+TRIOS, MOST_TRIOS = 3, 2000  # new ones at a time for each component, and all of them
+FIRST_PRICE = 0.1  # of a trio, as a share of an ordinary side of the box
+SEPARATING = 1e-3  # share of what is lacking to which a program is solved that says which trios are broken
+LITTLE = 0.9  # new trios come as long as those before have left no more than this share of what was lacking
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,32 +67,40 @@ class CentralMaster(Columns):
         self.owner, self.inside = owner, inside
         self.place = np.cumsum(free) - 1  # of a group among the variables
         self.n_groups = int(free.sum())
-        self.width = self.n_groups + len(counts) + inside.shape[1]
+        self.trios = NO_TRIOS.groups
         self._index: list[np.ndarray] = []
 
     def add(self, members: np.ndarray, pricing_class: int, cost: float) -> None:
-        """A row: the groups, the price of the class, those of the sides that the set is on."""
         super().add(members, pricing_class, cost)
-        after = self.n_groups + len(self.counts)
-        sides = (
-            after + np.flatnonzero(self.inside[pricing_class])
-            if members.any()
-            else np.zeros(0, dtype=np.int64)
-        )
-        own = [self.n_groups + self.owner[pricing_class]]
-        self._index.append(np.concatenate([self.place[members], own, sides]))
+        self._index.append(self._row(members, pricing_class))
+
+    def _row(self, members: np.ndarray, pricing_class: int) -> np.ndarray:
+        """The groups, the trios it holds two of, the price of the class, those of the sides that the set is on."""
+        classes = self.n_groups + len(self.trios)
+        held = self.n_groups + np.flatnonzero(members[self.trios].sum(axis=1) >= 2)
+        sides = np.flatnonzero(self.inside[pricing_class] * members.any())
+        own = [classes + self.owner[pricing_class]]
+        return np.concatenate([self.place[members], held, own, classes + len(self.counts) + sides])
+
+    def price_trios(self, trios: np.ndarray) -> None:
+        """Variables for these trios, instead of those that there were."""
+        self.trios = trios
+        self._index = [self._row(*known) for known in self.sets()]
 
     def rows(self) -> tuple[csr_matrix, np.ndarray]:
         ends = np.cumsum([0, *(len(index) for index in self._index)])
         index = np.concatenate(self._index)
-        matrix = csr_matrix((np.ones(len(index)), index, ends), shape=(len(self._index), self.width))
+        width = self.n_groups + len(self.trios) + len(self.counts) + self.inside.shape[1]
+        matrix = csr_matrix((np.ones(len(index)), index, ends), shape=(len(self._index), width))
         return matrix, np.array(self._costs)
 
-    def cover(self, raw: np.ndarray, sigma: np.ndarray, gap: float) -> list[tuple[np.ndarray, int]]:
+    def cover(
+        self, raw: np.ndarray, sigma: np.ndarray, gap: float, trios: TrioPrices = NO_TRIOS
+    ) -> list[tuple[np.ndarray, int]]:
         """Of the classes that the cells belong to."""
         classes, self._classes = self._classes, self.owner[self._classes].tolist()
         try:
-            return super().cover(raw, sigma, gap)
+            return super().cover(raw, sigma, gap, trios)
         finally:
             self._classes = classes
 
@@ -110,6 +123,7 @@ class CentralAscent(Ascent):
         first: np.ndarray | None = None,
         prices: np.ndarray | None = None,
         sets: Iterable[FoundSet] = (),
+        trios: TrioPrices = NO_TRIOS,
         known: float = -math.inf,
         **settings: Any,
     ) -> None:
@@ -117,10 +131,12 @@ class CentralAscent(Ascent):
         self.whole = classes
         self.first, self.others, self.known = first, sets, known
         self.best_prices = np.zeros(len(self.sides)) if prices is None else prices
+        self.best_trios = trios
         self.means: list[np.ndarray] = []  # of the sets, in the order of the master
         self.slopes: list[float] = []
         self.cells: list[int] = []
         self.solved: Solved | None = None
+        self.lacked = math.inf  # when the last trios came
 
     # -- where it begins -------------------------------------------------------------------------------------
     def begin(self, partition: list[np.ndarray] | None, cutoff: float, node_limit: int) -> None:
@@ -144,17 +160,20 @@ class CentralAscent(Ascent):
         self.side = np.maximum(high - low, max(NARROW * float(np.median(high - low)), NARROWEST))
         self.low = np.minimum(0.5 * (low + high - self.side), raw - 0.1 * self.side)
         self.high = np.maximum(0.5 * (low + high + self.side), raw + 0.1 * self.side)
-        t = self._full(raw)
-        self.prove(t, cutoff, node_limit, prices)
-        local = np.array([self.local_value(i, t) for i in range(len(self.classes))])
+        t, trios = self._full(raw), self.best_trios
+        self.master.price_trios(trios.groups)
+        self.prove(t, cutoff, node_limit, prices, trios)
+        local = np.array([self.local_value(i, t, trios) for i in range(len(self.classes))])
         sigma = self._least(local - self.inside @ prices)
         sigma = np.where(np.isfinite(sigma), sigma, 0.0)
         tilt = prices / self.unit + 0.1 * self.sides.signs * float(np.median(self.side))
-        y = np.concatenate([raw, sigma / self.unit, tilt])
-        self.dearest = DEAREST * float(np.abs(np.append(y[len(raw) :], 1.0)).max())
+        paid = np.maximum(trios.prices / self.unit, FIRST_PRICE * float(np.median(self.side)))
+        y = np.concatenate([raw, -paid, sigma / self.unit, tilt])
+        self.dearest = DEAREST * float(np.abs(np.append(y[len(raw) + len(paid) :], 1.0)).max())
+        self.dearest = max(self.dearest, 2.0 * float(paid.max(initial=0.0)))
         self.towards, self.firmness = y, 1.0
         self.point = Point(y, np.full(len(self.means), 0.5), np.full(len(y), 0.1), np.full(len(y), 0.1))
-        self.columns(t, (sigma + 0.2 * np.abs(sigma))[self.owner], most=10 * self.count)
+        self.columns(t, (sigma + 0.2 * np.abs(sigma))[self.owner], most=10 * self.count, trios=trios)
 
     def take(self, c: int, members: np.ndarray) -> None:
         """A set of a class of components."""
@@ -211,43 +230,77 @@ class CentralAscent(Ascent):
             if solved is None:
                 break
             y, n = solved.point.y, self.master.n_groups
-            classes = n + len(self.counts)
             away = self._pull(short) * np.abs(y - self.towards)
             reach = self.unit * (solved.value + solved.gap + float(away[:n] @ self.side)) + base
-            t, sigma, prices = self._full(y[:n]), self.unit * y[n:classes], self.unit * y[classes:]
+            raw, paid, worth, tilt = np.split(y, np.cumsum([n, len(self.master.trios), len(self.counts)]))
+            t, sigma, prices = self._full(raw), self.unit * worth, self.unit * tilt
+            trios = TrioPrices(self.master.trios, self.unit * np.maximum(-paid, 0.0))
             self._collect(solved.point.rows)
             before = self.best
-            proved = self.prove(t, cutoff, node_limit, self.sides.signs * np.abs(prices))
-            added = self.columns(t, sigma[self.owner] + self.inside @ prices, most=10 * self.count)
+            proved = self.prove(t, cutoff, node_limit, self.sides.signs * np.abs(prices), trios)
+            added = self.columns(
+                t, sigma[self.owner] + self.inside @ prices, most=10 * self.count, trios=trios
+            )
             if self.best > before:
                 self.towards, self.firmness = y, max(self.firmness / FIRMER, SOFTEST)
             else:
                 self.firmness = min(self.firmness * FIRMER, FIRMEST)
             short = max(reach - proved, self.blur(cutoff))
             push = self.unit * float(self._push() @ self.side)
-            worth = min(cutoff - reach, reach - self.known)
-            if reach + push < cutoff and reach - max(self.best, self.known) < HOPELESS * worth:
-                break
+            aim = min(cutoff - reach, reach - self.known)
+            hopeless = reach + push < cutoff and reach - max(self.best, self.known) < HOPELESS * aim
             blur = self.blur(cutoff)
             done = reach - self.best <= 1.5 * blur or (not added and self.unit * solved.gap <= blur)
-            if done and not self._widen():
+            if (hopeless or (done and not self._widen())) and not self._more_trios(cutoff):
                 break
+        return True
+
+    def _more_trios(self, cutoff: float) -> bool:
+        """Prices for trios that the program breaks; False when there are none, or the last ones have brought little."""
+        before, solved = self.point, self.solved
+        exact = self._solve(SEPARATING * (cutoff - self.best) / self.unit, 0.0 * before.y)
+        self.point, self.solved = before, solved
+        if exact is None:
+            return False
+        lacking = cutoff - self.unit * exact.value - float(self.offset[self.free].sum())
+        if lacking > LITTLE * self.lacked:
+            return False
+        shares, members = exact.point.rows, np.array([members for members, _ in self.master.sets()])
+        old, n = self.master.trios, self.master.n_groups
+        most = min(TRIOS * self.count, MOST_TRIOS - len(old))
+        new = violated_trios(members & self.free, shares, old, most) if most > 0 else old[:0]
+        if not len(new):
+            return False
+        self.lacked = lacking
+        m, first = len(old), FIRST_PRICE * float(np.median(self.side))
+
+        def wider(values: np.ndarray, fill: float) -> np.ndarray:
+            return np.insert(values, n + m, np.full(len(new), fill))
+
+        point = self.point
+        self.point = Point(
+            wider(point.y, -first), point.rows, wider(point.lower, 0.1), wider(point.upper, 0.1)
+        )
+        self.towards = wider(self.towards, 0.0)
+        self.master.price_trios(np.concatenate([old, new]))
         return True
 
     def _solve(self, wanted: float, pull: np.ndarray) -> Solved | None:
         matrix, cost = self.master.rows()
-        signs = self.sides.signs
+        signs, trios = self.sides.signs, np.ones(len(self.master.trios))
         free = np.full(len(self.counts), math.inf)
-        low = np.concatenate([self.low, -free, np.where(signs > 0, 0.0, -self.dearest)])
-        high = np.concatenate([self.high, free, np.where(signs > 0, self.dearest, 0.0)])
-        gain = np.concatenate([np.ones(len(self.low)), self.counts, self.sides.numbers])
+        low = np.concatenate(
+            [self.low, -self.dearest * trios, -free, np.where(signs > 0, 0.0, -self.dearest)]
+        )
+        high = np.concatenate([self.high, 0.0 * trios, free, np.where(signs > 0, self.dearest, 0.0)])
+        gain = np.concatenate([np.ones(len(self.low)), trios, self.counts, self.sides.numbers])
         new = np.full(len(cost) - len(self.point.rows), max(1e-4, wanted / len(cost)))
         rows = np.maximum(np.concatenate([self.point.rows, new]), 1e-8)
         start = Point(
             self.point.y, rows, np.maximum(self.point.lower, 1e-8), np.maximum(self.point.upper, 1e-8)
         )
         self.solved = central(
-            matrix, cost, gain, low, high, start, wanted, pull, self.towards, len(gain) - len(self.low)
+            matrix, cost, gain, low, high, start, wanted, pull, self.towards, len(self.counts) + len(signs)
         )
         if self.solved is not None:
             self.point = self.solved.point
@@ -257,7 +310,8 @@ class CentralAscent(Ascent):
     def _pull(self, short: float) -> np.ndarray:
         """What holds multipliers to the best ones: across the whole box it costs about what prices were short of."""
         firm = self.firmness * short / self.unit / len(self.side)
-        return np.concatenate([firm / self.side**2, np.zeros(len(self.counts) + len(self.sides))])
+        trios = np.full(len(self.master.trios), firm / float(np.median(self.side)) ** 2)
+        return np.concatenate([firm / self.side**2, trios, np.zeros(len(self.counts) + len(self.sides))])
 
     def _push(self) -> np.ndarray:
         """How hard the program pushes against the box, group by group."""

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from certmix.highs import minimise
+from certmix.search.bounds.trios import NO_TRIOS, TrioPrices
 
 MOST_COVERING = 5000  # sets that are chosen from,
 COVERING_NODES, COVERING_SECONDS = 200, 10.0  # and how long
@@ -32,7 +33,9 @@ class Columns:
     def costs(self) -> np.ndarray:
         return np.array(self._costs)
 
-    def cover(self, raw: np.ndarray, sigma: np.ndarray, gap: float) -> list[tuple[np.ndarray, int]]:
+    def cover(
+        self, raw: np.ndarray, sigma: np.ndarray, gap: float, trios: TrioPrices = NO_TRIOS
+    ) -> list[tuple[np.ndarray, int]]:
         """Sets of every class, as many as it has components, that cover the groups at least cost; none if none do.
 
         Of the generated sets those with a reduced cost up to the gap at these multipliers: with others the clustering
@@ -41,7 +44,7 @@ class Columns:
         """
         classes, costs = np.array(self._classes), np.array(self._costs)
         members = np.array(self._sets)
-        reduced = costs - members @ raw - sigma[classes]
+        reduced = costs - members @ raw - sigma[classes] + trios.held(members) @ trios.prices
         kept = np.flatnonzero(reduced <= gap)
         if not 0 < len(kept) <= MOST_COVERING:
             return []

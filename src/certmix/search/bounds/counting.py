@@ -11,6 +11,7 @@ from certmix.search.bounds.central import CentralAscent, FoundSet
 from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.planes import best_plane
 from certmix.search.bounds.sides import Side, Sides
+from certmix.search.bounds.trios import NO_TRIOS, TrioPrices
 from certmix.search.nodes import Nodes
 from certmix.search.threads import Threads
 
@@ -37,6 +38,7 @@ class CountingBound:
         self.seen = {(each.owner, each.members.tobytes()) for each in self.sets}
         # What was proved of a node, or how it was split: a certificate follows it.
         self.proved: dict[Sides, tuple[np.ndarray, np.ndarray]] = {}
+        self.trios: dict[Sides, TrioPrices] = {}  # of the nodes so far, for their children
         self.split: dict[Sides, Side] = {}
 
     def root(self) -> Nodes:
@@ -73,6 +75,7 @@ class CountingBound:
                 continue
             (ascent, plane), sides = answer, sides_of(nodes, i)
             self._keep(ascent)
+            self.trios[sides] = ascent.best_trios
             fields["bound"][i] = max(fields["bound"][i], ascent.best + self.dual.shift)
             fields["multipliers"][i] = ascent.best_t
             fields["prices"][i, : len(sides)] = ascent.best_prices
@@ -118,6 +121,7 @@ class CountingBound:
             first=multipliers if np.any(multipliers) else None,
             prices=prices,
             sets=self._near(sides, multipliers, prices, cutoff - known),
+            trios=self._told(sides),
             known=known - dual.shift,
             sides=sides,
             seed=dual.seed + len(sides),
@@ -130,6 +134,14 @@ class CountingBound:
         dual.count(ascent.nodes)
         return ascent
 
+    def _told(self, sides: Sides) -> TrioPrices:
+        """The trios of a node, or else of the nearest one above it that is known: those that cost something."""
+        for depth in range(len(sides), -1, -1):
+            if (above := Sides(sides.all[:depth])) in self.trios:
+                return self.trios[above].paid()
+        ascent = self.dual.root_ascent
+        return NO_TRIOS if ascent is None else ascent.best_trios.paid()
+
     def _near(
         self, sides: Sides, multipliers: np.ndarray, prices: np.ndarray, lacking: float
     ) -> list[FoundSet]:
@@ -139,7 +151,9 @@ class CountingBound:
         members, means = (
             np.array(rows) for rows in zip(*((s.members, s.mean) for s in self.sets), strict=True)
         )
+        trios = self._told(sides)
         reduced = np.array([each.cost for each in self.sets]) - members @ multipliers
+        reduced += trios.held(members) @ trios.prices
         for side, price in zip(sides.all, prices, strict=True):
             reduced -= price * (means[:, side.axis] <= side.at)
         for owner in {each.owner for each in self.sets}:

@@ -56,14 +56,14 @@ def _program(ascent: CentralAscent, lacking: float) -> tuple[Program, np.ndarray
     cells, signs = np.array(ascent.cells), ascent.sides.signs
     kept = np.flatnonzero((ascent.slack() <= lacking / ascent.unit) | (cells < 0))
     rows, costs = ascent.master.rows()
-    free, sides = len(ascent.low), len(signs)
-    apart = np.zeros((free + len(ascent.counts), sides))
+    free, trios, sides = len(ascent.low), np.ones(len(ascent.master.trios)), len(signs)
+    apart = np.zeros((free + len(trios) + len(ascent.counts), sides))
     beside = np.vstack([apart, np.diag(signs)])
     one = eye(rows.shape[1], free)
     matrix = hstack([rows[kept].T, one, -one, csr_matrix(beside)]).tocsr()
     ones, numbers = np.ones(free), ascent.sides.numbers
-    least = np.concatenate([ones, ascent.counts, np.where(signs > 0, numbers, -math.inf)])
-    most = np.concatenate([ones, ascent.counts, np.where(signs > 0, math.inf, numbers)])
+    least = np.concatenate([ones, -math.inf * trios, ascent.counts, np.where(signs > 0, numbers, -math.inf)])
+    most = np.concatenate([ones, trios, ascent.counts, np.where(signs > 0, math.inf, numbers)])
     priced = np.concatenate([costs[kept], ascent.high, -ascent.low, np.full(sides, ascent.dearest)])
     upper = np.full(len(priced), math.inf)
     upper[: len(kept)] = np.where(cells[kept] < 0, math.inf, 1.0)

@@ -14,6 +14,7 @@ from certmix.kernels.mass import weighed
 from certmix.kernels.price_parts import Goal, Place, room_for, set_cost, sums
 from certmix.kernels.pricing import price
 from certmix.kernels.sets import local_sets
+from certmix.search.bounds.trios import NO_TRIOS, TrioPrices
 
 KEPT_CELLS = 8
 LOCAL_SWEEPS = 100
@@ -41,7 +42,7 @@ class PricingClass:
 
 @dataclass(frozen=True)
 class Priced:
-    """What exact pricing proved and found; sets are rebuilt from means and slopes by :meth:`Pricer.local`."""
+    """What exact pricing proved and found; sets are rebuilt from the rest by :meth:`Pricer.local`."""
 
     bound: float
     best: float
@@ -50,6 +51,7 @@ class Priced:
     values: np.ndarray
     means: np.ndarray
     slopes: np.ndarray
+    held: np.ndarray
 
 
 class Pricer:
@@ -88,15 +90,22 @@ class Pricer:
         node_limit: int,
         start_value: float = np.inf,
         keep: int = 32,
+        trios: TrioPrices = NO_TRIOS,
     ) -> Priced:
         """Lower bound on the smallest reduced cost of a class, see :func:`certmix.kernels.pricing.price`."""
         place = self._place(which, self.cost(which, multipliers))
         goal = Goal(threshold, tolerance, node_limit, start_value, self.arrays.stop, False)
-        cheap = room_for(keep, len(which.lo))
         forced, cost = sums(place, which.status == 1), place.cost[which.status == 0]
-        bound, best, nodes, complete, _ = price(self._over(which), cost, place, forced, goal, cheap)
+        paid = trios.paid_with(which.status)
+        seen = paid.among(which.status == 0)
+        cheap = room_for(keep, len(which.lo), seen.tied)
+        bound, best, nodes, complete, _ = price(self._over(which), cost, place, forced, goal, cheap, seen)
         good = np.isfinite(cheap.value)
-        return Priced(bound, best, nodes, complete, cheap.value[good], cheap.mean[good], cheap.slope[good])
+        tied = np.unique(paid.groups)  # in all of them, as local search counts them
+        held = np.zeros((int(good.sum()), len(tied)), dtype=bool)
+        held[:, which.status[tied] == 0] = cheap.held[good]
+        found = cheap.value[good], cheap.mean[good], cheap.slope[good], held
+        return Priced(bound, best, nodes, complete, *found)
 
     def _over(self, which: PricingClass) -> Cells:
         """The cells over a class's free groups; kept between calls."""
@@ -112,15 +121,24 @@ class Pricer:
             return self._cells[key]
 
     def local(
-        self, which: PricingClass, multipliers: np.ndarray, means: np.ndarray, slopes: np.ndarray
+        self,
+        which: PricingClass,
+        multipliers: np.ndarray,
+        means: np.ndarray,
+        slopes: np.ndarray,
+        trios: TrioPrices = NO_TRIOS,
+        held: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Cheap sets near the given starts: ``(sets, reduced costs)``."""
+        """Cheap sets near the given starts: ``(sets, reduced costs)``; ``held``: which groups of trios they have."""
         place = self._place(which, self.cost(which, multipliers))
         sets = np.zeros((len(means), len(place.weight)), dtype=bool)
         values = np.empty(len(means))
         conflicts = self.arrays.conflict_start, self.arrays.conflict_with
         sweeps = FEW_SWEEPS if self.n_groups >= CELLS_FROM else LOCAL_SWEEPS
-        local_sets(np.ascontiguousarray(means), slopes, place, which.status, *conflicts, sweeps, sets, values)
+        paid = trios.paid_with(which.status).among(np.ones(len(which.status), dtype=bool))
+        known = np.zeros((0, paid.tied), dtype=bool) if held is None else held
+        begin = np.ascontiguousarray(means), slopes
+        local_sets(*begin, place, which.status, *conflicts, sweeps, sets, values, paid, known)
         return sets, values
 
     def means_of(self, which: PricingClass, members: np.ndarray) -> np.ndarray:

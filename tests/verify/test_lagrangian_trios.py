@@ -1,0 +1,76 @@
+"""Prices of trios in the step ``lagrangian``: what a bound may make of three groups and one set that holds two."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from claiming import rooted
+from test_lagrangian_sides import NO_PAIRS, clusterings
+
+from certmix import solve
+from certmix.certificate.recording import walk
+from certmix.options import Options
+from certmix.problem import Problem
+from certmix.verify.check import check
+from certmix.verify.domain import Domain
+from certmix.verify.evidence import Evidence, Rejected
+from certmix.verify.lagrangian import Pricing, lagrangian
+from certmix.verify.root import Root
+from certmix.verify.trios import Trios
+
+
+def evidence(root: Root, t: np.ndarray, trios: Trios) -> Evidence:
+    """Multipliers and prices with the pricing tree, as far as it goes."""
+    found = walk(Pricing.of(root, Domain.of(root), 0, t, NO_PAIRS, trios), math.inf, 5000)
+    arrays = {"multipliers": t, "psi": np.array([found.bound - 1e-9]), "axis/0": found.axis, "cut/0": found.cut}
+    return Evidence({}, {**arrays, "trios": trios.groups, "trio_prices": trios.prices})
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_prices_prove_more_than_the_best_clustering(seed: int) -> None:
+    """With any multipliers and any prices the bound is below every clustering."""
+    rng = np.random.default_rng(seed)
+    root = rooted(Problem(rng.normal(size=(7, 2)), 3, weights="none"))
+    best = min(cost for cost, _ in clusterings(root))
+    for scale in (0.03, 0.3, 3.0):
+        rows = np.array([rng.choice(7, size=3, replace=False) for _ in range(rng.integers(1, 6))])
+        t = rng.normal(scale=0.3, size=7) + 0.3
+        trios = Trios(rows, scale * rng.random(len(rows)))
+        assert lagrangian(root, Domain.of(root), evidence(root, t, trios), 0.0) <= best
+
+
+def test_prices_of_nothing_and_less_than_nothing_are_rejected() -> None:
+    """A trio has three groups, and nobody is paid for holding two of them."""
+    root = rooted(Problem(np.random.default_rng(0).normal(size=(6, 2)), 2, weights="none"))
+    fine = evidence(root, np.zeros(6), Trios(np.array([[0, 1, 2]]), np.array([0.5])))
+    for name, wrong, word in (
+        ("trios", np.array([[0, 1, 1]]), "twice"),
+        ("trios", np.array([[2, 1, 2]]), "twice"),
+        ("trio_prices", np.array([-0.5]), "below zero"),
+        ("trio_prices", np.array([0.5, 0.5]), "trio_prices"),
+    ):
+        with pytest.raises(Rejected, match=word):
+            lagrangian(root, Domain.of(root), replace(fine, arrays={**fine.arrays, name: wrong}), 0.0)
+
+
+@pytest.mark.parametrize("damage", ["cheaper", "other groups", "none"])
+def test_damaged_trios_are_rejected(damage: str) -> None:
+    """A root that multipliers alone do not close: its certificate has trios, and needs them as they are."""
+    problem = Problem(np.random.default_rng(3).uniform(size=(300, 2)), 20, weights="none")
+    result = solve(problem, "dual", options=Options(gap=1e-4, certificate=True, time_limit=120), verify=True)
+    assert result.certificate is not None
+    arrays, document = dict(result.certificate.arrays), result.certificate.document
+    assert check(document, arrays, problem.data).verified
+    groups, prices = (
+        next(name for name in arrays if name.endswith(end)) for end in ("/trios", "/trio_prices")
+    )
+    if damage == "cheaper":  # what is taken off the bound, and no longer paid
+        arrays[prices] = 0.5 * arrays[prices]
+    elif damage == "other groups":
+        arrays[groups] = (arrays[groups] + 1) % 300
+    else:
+        del arrays[groups], arrays[prices]
+    assert not check(document, arrays, problem.data).verified
