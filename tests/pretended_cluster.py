@@ -46,6 +46,7 @@ def pretended(rng: np.random.Generator, **given) -> Iterator[Pretended]:
 
     with (
         mock.patch("certmix.search.sdp_engine.opened", opened),
+        mock.patch("certmix.search.engines.opened", opened),
         mock.patch("certmix.parts.engine.opened", opened),
     ):
         yield cluster

@@ -119,7 +119,7 @@ class Options:
         Option(
             "Processes on this machine that share the work, by Dask. Default: threads only.",
             least=1,
-            engines=("parts", "sdp"),
+            engines=("parts", "sdp", "dual"),
             panel=_MANY,
         ),
     ] = None
@@ -128,7 +128,7 @@ class Options:
         Option(
             "Address of a Dask scheduler whose workers share the work.",
             metavar="ADDRESS",
-            engines=("parts", "sdp"),
+            engines=("parts", "sdp", "dual"),
             panel=_MANY,
         ),
     ] = None
@@ -138,7 +138,7 @@ class Options:
             "A distributed.Client whose workers share the work.",
             python_only=True,
             kind=object,
-            engines=("parts", "sdp"),
+            engines=("parts", "sdp", "dual"),
         ),
     ] = None
     seed: Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -13,7 +14,7 @@ from certmix.cluster import opened
 from certmix.ledger import Ledger
 from certmix.options import Options
 from certmix.presolve.instance import reduce
-from certmix.search import spread
+from certmix.search import engines, spread
 from certmix.search.engines import interval_search
 from certmix.search.spread import Spread
 from certmix.search.threads import Threads
@@ -40,6 +41,22 @@ def test_workers_close_what_one_process_closes(seed: int) -> None:
     assert shared.objective == pytest.approx(alone.objective)
     if alone.nodes > 20:
         assert cluster.answered > 0
+
+
+@pytest.mark.parametrize(("n", "d", "k", "variance", "seed"), [(30, 2, 5, 0.05, 0), (30, 3, 4, 0.1, 1)])
+def test_workers_explore_the_tree_of_multipliers(n: int, d: int, k: int, variance: float, seed: int) -> None:
+    """What the root of ``dual`` leaves open."""
+    problem = Problem(np.random.default_rng(seed).normal(size=(n, d)), k, variance=variance)
+    alone = solve(problem, "dual", verify=False)
+    with (
+        mock.patch.object(engines, "TUNING", replace(engines.TUNING, first_turn=1.0, growth=4.0)),
+        mock.patch.object(spread, "ENOUGH", 1),
+        pretended(np.random.default_rng(seed), count=2) as cluster,
+    ):
+        shared = solve(problem, "dual", verify=False)
+    assert alone.status == shared.status == "optimal"
+    assert shared.objective == pytest.approx(alone.objective)
+    assert cluster.answered > 0
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -79,12 +96,15 @@ def test_what_others_closed_stays_in_the_account() -> None:
     assert search.proved == 3.0
 
 
-def test_dask_workers_explore_nodes() -> None:
+@pytest.mark.parametrize("engine", ["sdp", "dual"])
+def test_dask_workers_explore_nodes(engine: str) -> None:
     pytest.importorskip("distributed")
     problem = overlapping(30, 6, 1)
-    alone = solve(problem, "sdp", verify=False)
+    if engine == "dual":
+        problem = Problem(np.random.default_rng(0).normal(size=(30, 2)), 5, variance=0.05)
+    alone = solve(problem, engine, verify=False)
     with opened(Options(workers=2)) as cluster:
         assert cluster is not None
-        shared = solve(problem, "sdp", verify=False, client=cluster._client)
+        shared = solve(problem, engine, verify=False, client=cluster._client)
     assert shared.status == "optimal"
     assert shared.objective == pytest.approx(alone.objective)

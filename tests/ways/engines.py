@@ -63,7 +63,7 @@ def auto(draw: Draw) -> Claim:
 
 def elsewhere(draw: Draw) -> Claim:
     """Nodes and parts are worked on elsewhere: few at a time, and some of the tasks are lost."""
-    name = "sdp" if draw.chance(0.6) and taken_by("sdp")(draw.problem, draw.truth) else "parts"
+    name = str(draw.rng.choice(["sdp", "parts", "dual"], p=[0.4, 0.3, 0.3]))
     if not taken_by(name)(draw.problem, draw.truth):
         name = "dual"
     given = {"part_size": int(draw.rng.integers(1, 7))} if name == "parts" else {}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from certmix.cluster import Cluster, opened
 from certmix.engines import Outcome
 from certmix.ledger import Ledger
 from certmix.local.hard_em import hard_em
@@ -24,6 +25,7 @@ from certmix.search.bounds.line import MANY_SAMPLES, LineBound, applies
 from certmix.search.heuristics import NodeCentres
 from certmix.search.loop import Search, search
 from certmix.search.record import RunRecord, Splits
+from certmix.search.spread import finish_on
 from certmix.search.stopping import stop_reason
 from certmix.search.threads import Threads
 from certmix.state import State
@@ -87,25 +89,38 @@ class DualEngine(SearchEngine):
     name = "dual"
 
     def searched(self, instance: Instance, ledger: Ledger, options: Options) -> Termination:
+        if ledger.resumed.of("search"):  # a node of the tree of another process, and nothing else
+            return self._explored(instance, ledger, options)
         first_incumbent(instance, ledger, options)
-        with Threads(options.n_threads) as threads, threadpool_limits(1):
-            pair = Pair(instance, threads, ledger, options, ledger.resumed)
+        with Threads(options.n_threads) as threads, threadpool_limits(1), opened(options) as cluster:
+            pair = Pair(instance, threads, ledger, options, ledger.resumed, cluster)
             ledger.record, ledger.resumable = pair.record, pair
             return pair.finish()
+
+    def _explored(self, instance: Instance, ledger: Ledger, options: Options) -> Termination:
+        with Threads(options.n_threads) as threads, threadpool_limits(1):
+            return search(dual_bound(instance, threads, ledger, options), ledger, options)
 
 
 class Pair:
     """Interval and dual search by turns, each on its own tree, sharing incumbent and bound.
 
     The interval search closes easy and tightly constrained instances before the dual has warmed up; the dual closes
-    what the interval bound never would. Turns are measured in work, not in time, so that runs can be repeated.
+    what the interval bound never would. Turns are measured in work, not in time, so that runs can be repeated. The
+    workers of a cluster, where there is one, explore the dual's tree of boxes to the end: then there are no more turns.
     """
 
     def __init__(
-        self, instance: Instance, threads: Threads, ledger: Ledger, options: Options, earlier: State
+        self,
+        instance: Instance,
+        threads: Threads,
+        ledger: Ledger,
+        options: Options,
+        earlier: State,
+        cluster: Cluster | None = None,
     ) -> None:
         self.instance, self.threads, self.ledger, self.options = instance, threads, ledger, options
-        self.earlier = earlier
+        self.earlier, self.cluster = earlier, cluster
         self.interval = interval_search(instance, threads, ledger, options, self.earlier.of("interval"))
         self.bound: DualBound | None = None
         self.dual: Search | None = None
@@ -161,17 +176,7 @@ class Pair:
         return reason
 
     def _begun(self) -> DualBound:
-        ledger, options = self.ledger, self.options
-        assert ledger.incumbent is not None
-        bound = DualBound(
-            self.instance,
-            ledger.incumbent.labels,
-            allowed=ledger.tolerances.allowed(ledger.upper),
-            seed=options.seed,
-            threads=self.threads,
-            should_stop=lambda: stop_reason(ledger, options) is not None,
-            on_root_bound=ledger.raise_bound,
-        )
+        bound = dual_bound(self.instance, self.threads, self.ledger, self.options)
         bound.begin_from(self.earlier.of("root"))
         if tree := self.earlier.of("dual"):
             self.dual = self._tree(bound, tree)
@@ -190,8 +195,10 @@ class Pair:
                 self.counting = bound.counts
                 self.dual = self._tree(bound)
             return None
-        until = bound.work + self.turn
         tree = self.dual
+        if self.cluster is not None and not self.counting:
+            return finish_on(tree, DualEngine.name, self.cluster)
+        until = bound.work + self.turn
         reason = tree.run(
             pause=lambda: bound.work >= until or (self.counting and tree.leaves < ledger.cutoff)
         )
@@ -208,6 +215,20 @@ class Pair:
             return Search(bound, self.ledger, self.options, state=state)
         counting = self.record.counting = CountingBound(bound)
         return Search(counting, self.ledger, self.options, state=state, largest_batch=self.options.n_threads)
+
+
+def dual_bound(instance: Instance, threads: Threads, ledger: Ledger, options: Options) -> DualBound:
+    """The Lagrangian bound around the incumbent, which there must be."""
+    assert ledger.incumbent is not None
+    return DualBound(
+        instance,
+        ledger.incumbent.labels,
+        allowed=ledger.tolerances.allowed(ledger.upper),
+        seed=options.seed,
+        threads=threads,
+        should_stop=lambda: stop_reason(ledger, options) is not None,
+        on_root_bound=ledger.raise_bound,
+    )
 
 
 def interval_search(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threadpoolctl import threadpool_limits
 
-from certmix.cluster import Cluster, SchedulerLost, opened
+from certmix.cluster import opened
 from certmix.ledger import Ledger
 from certmix.options import Options
 from certmix.presolve.groups import group_samples
@@ -15,7 +15,7 @@ from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
 from certmix.search.bounds.semidefinite.record import NO_RECORD, Recorder
 from certmix.search.engines import SearchEngine, first_incumbent
 from certmix.search.loop import Search
-from certmix.search.spread import Spread
+from certmix.search.spread import finish_on
 from certmix.search.stopping import stop_reason
 from certmix.search.threads import Threads
 from certmix.status import Termination
@@ -60,14 +60,4 @@ class SemidefiniteEngine(SearchEngine):
             ledger.resumable = running
             if bound.recorder.full:  # the earlier run kept no record, and half of one is none
                 ledger.record = None
-            return _finished(running, cluster)
-
-
-def _finished(search: Search, cluster: Cluster | None) -> Termination:
-    if cluster is None:
-        return search.finish()
-    try:
-        return Spread(search, SemidefiniteEngine.name, cluster).finish()
-    except SchedulerLost as error:
-        search.ledger.message(f"stopped: {error}")
-        return Termination.INTERRUPTED
+            return finish_on(running, self.name, cluster)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from certmix.cluster import Cluster
+from certmix.cluster import Cluster, SchedulerLost
 from certmix.engines import engine
 from certmix.ledger import Ledger
 from certmix.options import Options
@@ -142,3 +142,14 @@ class _Tasks:
             raise StopIteration
         self._number += 1
         return task
+
+
+def finish_on(search: Search, engine: str, cluster: Cluster | None) -> Termination:
+    """Search to the end, by the workers of a cluster where there is one; what is known counts if it is lost."""
+    if cluster is None:
+        return search.finish()
+    try:
+        return Spread(search, engine, cluster).finish()
+    except SchedulerLost as error:
+        search.ledger.message(f"stopped: {error}")
+        return Termination.INTERRUPTED
