@@ -11,6 +11,7 @@ import numpy as np
 
 from certmix.kernels.compiled import njit
 
+LOOSE = {"reassoc", "contract", "nsz"}  # sums may be added up in any order: any partition is valid
 ROUNDS = 4  # over the members of two parts, before others have their turn
 GAIN = 1e-9  # an exchange that gains less, in units of the scale, is not made
 
@@ -75,7 +76,7 @@ def exchange(points, system, posterior, weight, hard, soft, scale, members, star
     return made
 
 
-@njit(nogil=True)
+@njit(nogil=True, fastmath=LOOSE)
 def change(points, system, posterior, weight, hard, soft, scale, apart, k, a, b):
     """What is gained (negative) when a of the first part and b of the second, both of cluster k, change places.
 

@@ -20,7 +20,7 @@ from certmix.search.bounds.scale import Scale
 from certmix.search.threads import Threads
 from certmix.stopping import current
 
-SWEEPS = 30  # rounds in which every part meets another
+SWEEPS = 100  # rounds in which every part meets another
 REACH = 8  # members of the other part that a group is compared with at first; twice as many in every sweep
 SHARPNESS = 2.0  # of posteriors: so that they tell which groups change clusters when means move a little
 LEAST_POSTERIOR = 1e-6
