@@ -62,7 +62,9 @@ def semidefinite() -> None:
 def pricing() -> None:
     """Multipliers and exact pricing, over few groups and over the cells of many; many components."""
     from certmix.search.bounds.dual import DualBound
+    from certmix.search.bounds.trios import NO_TRIOS, violated_trios
 
+    violated_trios(~np.eye(3, dtype=bool), np.full(3, 0.5), NO_TRIOS.groups, 1)
     for problem in (_problem(), _problem(3100, 2, 2, apart=8.0), _problem(40, 2, 10)):
         bound = DualBound(reduce(problem), _guess(problem), allowed=1.0)
         bound.advance_root(float(problem.objective.best(_guess(problem)).value), 1e6)

@@ -25,7 +25,12 @@ from certmix.verify.trios import Trios
 def evidence(root: Root, t: np.ndarray, trios: Trios) -> Evidence:
     """Multipliers and prices with the pricing tree, as far as it goes."""
     found = walk(Pricing.of(root, Domain.of(root), 0, t, NO_PAIRS, trios), math.inf, 5000)
-    arrays = {"multipliers": t, "psi": np.array([found.bound - 1e-9]), "axis/0": found.axis, "cut/0": found.cut}
+    arrays = {
+        "multipliers": t,
+        "psi": np.array([found.bound - 1e-9]),
+        "axis/0": found.axis,
+        "cut/0": found.cut,
+    }
     return Evidence({}, {**arrays, "trios": trios.groups, "trio_prices": trios.prices})
 
 

@@ -214,7 +214,11 @@ class Pair:
         if not self.counting:
             return Search(bound, self.ledger, self.options, state=state)
         counting = self.record.counting = CountingBound(bound)
-        return Search(counting, self.ledger, self.options, state=state, largest_batch=self.options.n_threads)
+        # A node takes seconds: no thread is to wait for another one.
+        batch = self.options.n_threads
+        return Search(
+            counting, self.ledger, self.options, state=state, largest_batch=batch, first_batch=batch
+        )
 
 
 def dual_bound(instance: Instance, threads: Threads, ledger: Ledger, options: Options) -> DualBound:

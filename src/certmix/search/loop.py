@@ -46,6 +46,7 @@ class Search:
         options: Options,
         heuristic: Heuristic | None = None,
         largest_batch: int = LARGEST_BATCH,
+        first_batch: int = 1,
         open_bytes: float = OPEN_BYTES,
         state: State | None = None,
     ) -> None:
@@ -57,6 +58,7 @@ class Search:
             bound.root(), bound if isinstance(bound, PackingBound) else None, most_bytes=open_bytes
         )
         self.largest_batch = max(1, min(largest_batch, int(open_bytes / self.frontier.row_bytes)))
+        self.first_batch = min(first_batch, self.largest_batch)
         self._pruned = math.inf  # the cutoff when open nodes were last compared with it
         self.leaves = math.inf  # smallest bound of a closed leaf
         self._against = math.inf  # smallest number that nodes were narrowed against
@@ -199,7 +201,7 @@ class Search:
         return self.frontier.pop(self._batch())
 
     def _batch(self) -> int:
-        size = min(self.largest_batch, max(1, self.nodes // 4))
+        size = min(self.largest_batch, max(self.first_batch, self.nodes // 4))
         limit = self.options.node_limit
         return size if limit is None else min(size, max(1, limit - self.ledger.nodes))
 

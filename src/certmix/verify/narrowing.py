@@ -292,7 +292,7 @@ class Boxes:
         alpha, beta = self._chord(s.a, s.b, sizes)
         slope = beta.T[:, :, None] * self.kinds
         low = p.near + p.low + self._each(p, slope - self.outward * np.abs(slope))
-        share, due = 0.0, 0.0
+        share, due = np.zeros(P), np.zeros(M)
         if self.trios is not None:
             share, due = self.trios.shares(s.allowed)[2][p.node, p.group], self.trios.due(s.allowed)
             low = low + share * (1 - self.outward)

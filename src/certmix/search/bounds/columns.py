@@ -39,8 +39,8 @@ class Columns:
         """Sets of every class, as many as it has components, that cover the groups at least cost; none if none do.
 
         Of the generated sets those with a reduced cost up to the gap at these multipliers: with others the clustering
-        would not be better by more than the gap. Components that are left empty are not among them. The answer is a
-        suggestion, and need not be a partition.
+        would not be better by more than the gap. No more than one of them holds two groups of a trio. Components that
+        are left empty are not among them. The answer is a suggestion, and need not be a partition.
         """
         classes, costs = np.array(self._classes), np.array(self._costs)
         members = np.array(self._sets)
@@ -50,9 +50,10 @@ class Columns:
             return []
         groups = np.flatnonzero(members.any(axis=0))
         of_class = classes[kept] == np.arange(len(self.counts))[:, None]
-        matrix = csr_matrix(np.vstack([members[kept][:, groups].T, of_class]).astype(float))
-        low = np.concatenate([np.ones(len(groups)), self.counts])
-        high = np.concatenate([np.full(len(groups), np.inf), self.counts])
+        held = trios.held(members[kept]).T
+        matrix = csr_matrix(np.vstack([members[kept][:, groups].T, of_class, held]).astype(float))
+        low = np.concatenate([np.ones(len(groups)), self.counts, np.full(len(held), -np.inf)])
+        high = np.concatenate([np.full(len(groups), np.inf), self.counts, np.ones(len(held))])
         x = minimise(
             costs[kept],
             matrix,
