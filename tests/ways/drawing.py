@@ -102,6 +102,14 @@ class Draw:
             **given,
         )
 
+    def any_trios(self, members: np.ndarray, shares: np.ndarray, known: np.ndarray, most: int) -> np.ndarray:
+        """Trios of any groups, a few in all, in place of those that a program breaks."""
+        groups = np.flatnonzero(members.any(axis=0))
+        if len(groups) < 3 or len(known) > 6:
+            return known[:0]
+        count = int(self.rng.integers(1, 4))
+        return np.array([self.rng.choice(groups, size=3, replace=False) for _ in range(count)])
+
     def branching(self) -> str:
         return str(self.rng.choice(BRANCHING))
 

@@ -16,7 +16,7 @@ from certmix.options import ENGINE_OPTIONS, LOGARITHMS, Options
 from certmix.problem import Problem
 from certmix.result import Result
 from certmix.search import engines, race, spread
-from certmix.search.bounds import dual, pricer
+from certmix.search.bounds import central, dual, pricer
 from certmix.solving import solve
 from certmix.status import Termination, decide
 from certmix.verify.check import check
@@ -126,6 +126,9 @@ def counted(draw: Draw) -> Claim:
         tuned(dual, many_components=1),
         tuned(engines, first_nodes=1),
         tuned(lagrangian, few_clusterings=1 if draw.chance(0.7) else 1 << 10),
+        mock.patch.object(
+            central, "violated_trios", draw.any_trios if draw.chance(0.5) else central.violated_trios
+        ),
     ):
         return replace(certified(draw, "dual"), way="counted")
 

@@ -165,13 +165,6 @@ def counting_way(name: str, often: float) -> Way:
     """Few components are many; planes and trios are those that seem good, or any."""
 
     def run(draw: Draw) -> Claim:
-        def any_trios(members: np.ndarray, shares: np.ndarray, known: np.ndarray, most: int) -> np.ndarray:
-            groups = np.flatnonzero(members.any(axis=0))
-            if len(groups) < 3 or len(known) > 6:
-                return known[:0]
-            rows = [draw.rng.choice(groups, size=3, replace=False) for _ in range(draw.rng.integers(1, 4))]
-            return np.array(rows)
-
         def any_plane(ascent: CentralAscent, lacking: float) -> Side:
             axis = int(draw.rng.integers(len(ascent.classes[0].lo)))
             most = int(ascent.count)
@@ -181,7 +174,7 @@ def counting_way(name: str, often: float) -> Way:
         start = draw.truth.labels if draw.chance(0.5) else draw.poor()
         options = draw.options(start=start, node_limit=60 if draw.chance(0.3) else draw.few_nodes(1.0))
         plane = any_plane if draw.chance(0.5) else counting.best_plane
-        trios = any_trios if draw.chance(0.5) else central.violated_trios
+        trios = draw.any_trios if draw.chance(0.5) else central.violated_trios
         with (
             tuned(dual, many_components=1),
             mock.patch.object(counting, "best_plane", plane),

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from certmix.search.bounds.ascent import Ascent
+from certmix.search.bounds.between import between
 from certmix.search.bounds.columns import Columns
 from certmix.search.bounds.interior import Point, Solved, central
 from certmix.search.bounds.pricer import Pricer, PricingClass
@@ -24,7 +25,6 @@ from certmix.search.bounds.scale import Scale
 from certmix.search.bounds.trios import NO_TRIOS, TrioPrices, violated_trios
 
 PRECISION = 0.1  # share of what the last prices were short of, to which a program is solved
-FIRST_SHARE = 0.85  # of what a component can be worth in the box
 NARROW = 0.05  # sides of the box are at least this share of an ordinary one
 FIRMER, SOFTEST, FIRMEST = (
     2.0,
@@ -150,7 +150,7 @@ class CentralAscent(Ascent):
             for k in which.members:
                 if partition[k].any():
                     self.take(c, partition[k])
-        low, high, first = _between(self.pricer, partition, self.whole)
+        low, high, first = between(self.pricer, partition, self.whole)
         prices = self.best_prices
         if self.first is not None:
             first = self.first
@@ -360,48 +360,3 @@ class CentralAscent(Ascent):
             np.concatenate([np.array(means).reshape(-1, d), recent[0]]),
             np.concatenate([np.array(slopes), recent[1]]),
         )
-
-
-def _between(
-    pricer: Pricer, partition: list[np.ndarray], classes: list[PricingClass]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Between which multipliers the clusters of a clustering keep their groups, and some of them to begin with.
-
-    Of a group with weight w, d away from the mean of a cluster of W samples, w W/(W - w) d^2/2 is what the cluster
-    saves without it, and w W/(W + w) d^2/2 what it costs to take it in. The sum over a cluster is its cost and what a
-    component is worth, which is the same for all clusters, and as large as the box allows, nearly.
-    """
-    a = pricer.arrays
-    N, K = len(a.weight), len(partition)
-    w = a.weight.astype(np.float64)
-    join, leave, own = np.full((N, K), math.inf), np.zeros(N), np.zeros(N)
-    cost = np.zeros(K)
-    for which in classes:
-        for k in which.members:
-            members = partition[k]
-            if not members.any():
-                continue
-            c = a.system[k]
-            W = float(w[members].sum())
-            mean = w[members] @ a.points[c][members] / W
-            half = 0.5 * ((a.points[c] - mean) ** 2).sum(axis=1)
-            sizes = np.clip(np.stack([W - w, W + w]), 0, len(a.entropy[k]) - 1).astype(np.int64)
-            h, less, more = a.entropy[k][int(W)], a.entropy[k][sizes[0]], a.entropy[k][sizes[1]]
-            rest = np.maximum(W - w, 0.5 * w)
-            join[:, k] = (
-                w * W / (W + w) * half + a.scatter[c] + np.where(np.isfinite(more), more - h, math.inf)
-            )
-            saved = w * W / rest * half + a.scatter[c] + np.where(np.isfinite(less), h - less, 0.0)
-            join[members, k] = math.inf
-            leave[members] = saved[members]
-            cost[k] = float((w * half + a.scatter[c])[members].sum()) + h
-    low, high = leave, join.min(axis=1)
-    high = np.where(np.isfinite(high), np.maximum(high, low), low)
-    own = np.stack(partition).argmax(axis=0)
-    sums = [np.bincount(own, weights=end, minlength=K) for end in (low, high)]
-    used = np.array([members.any() for members in partition])
-    worth = FIRST_SHARE * float((sums[1] - cost)[used].min())
-    room = np.maximum(sums[1] - sums[0], 1e-300)
-    with np.errstate(over="ignore"):  # then it is an end
-        share = np.clip((cost + worth - sums[0]) / room, 0.0, 1.0)[own]
-    return low, high, low + share * (high - low)
