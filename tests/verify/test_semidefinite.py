@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -9,13 +10,14 @@ import numpy as np
 import pytest
 
 from brute_force import Clusterings
+from certmix import MaximumSize, MinimumSize, Problem
 from certmix.kernels.reduced_costs import together
 from certmix.search.bounds.semidefinite.steps import Step
 from certmix.search.bounds.semidefinite.warm import soft_minimum
 from certmix.verify.blocks import Block, Pool, hopeless
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Rejected
-from certmix.verify.semidefinite import semidefinite
+from certmix.verify.semidefinite import least_shared, semidefinite
 from random_domains import (
     State,
     best_of,
@@ -148,6 +150,23 @@ def test_prices_of_any_sets_are_refused_or_true() -> None:
             assert_sound(found, before, after, bound, target)
     assert refused > 10
     assert passed > 10
+
+
+@pytest.mark.parametrize("limits", [(1, 7), (2, 4), (3, 4), (2, 3)])
+def test_no_clustering_shares_less(limits: tuple[int, int]) -> None:
+    """Of all clusterings with such sizes, and for all numbers of samples in a set."""
+    low, high = limits
+    rules = [MinimumSize(low), MaximumSize(high)]
+    K, data = 3 if low < 3 else 2, np.random.default_rng(0).normal(size=(7, 2))
+    root = root_of(Problem(data, K, variance=1.0, constraints=rules))
+    least = least_shared(root, Domain.of(root).possible_sizes(root))
+    every = np.array(list(itertools.product(range(K), repeat=7)))
+    sizes = np.stack([(every == k).sum(axis=1) for k in range(K)], axis=1)
+    for w in range(8):
+        mine = np.stack([(every[:, :w] == k).sum(axis=1) for k in range(K)], axis=1)
+        shared = (mine * (sizes - mine) / np.maximum(sizes, 1)).sum(axis=1)
+        assert least[w] <= shared[((sizes >= low) & (sizes <= high)).all(axis=1)].min()
+    assert least.any() == (low > 1)
 
 
 def test_the_price_of_a_set_is_not_negative() -> None:

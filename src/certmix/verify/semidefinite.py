@@ -46,7 +46,8 @@ def semidefinite(root: Root, domain: Domain, evidence: Evidence, target: float) 
     psi, magnitude = _costs(root, step, sizes)
     bound, prices = _profile(psi)
     # The sum of T is rounded once, downwards; each psi is a sum of three terms, and K of them are added up.
-    shared = _shared(root, step, sizes)
+    weight = np.bincount(step.point, weights=root.weight, minlength=len(step.T))
+    shared = math.fsum(step.set_price * least_shared(root, sizes)[(step.sets @ weight).astype(np.int64)])
     base = total_below(step.T) + shared - root.error
     lost = gamma(root.K + 8) * (magnitude + abs(base) + shared)
     if not math.isfinite(base - lost):
@@ -172,21 +173,18 @@ def _mixed(pool: Pool, sets: Array, price: Array) -> Array:
     return np.asarray(half + half.T)
 
 
-def _shared(root: Root, step: _Read, sizes: Array) -> float:
-    """What the sets share with others at least, times their prices.
+def least_shared(root: Root, sizes: Array) -> Array:
+    """``c[w]``: what a set of w samples shares with others at least, over all clusters of the sizes that are left.
 
-    Of a cluster of m samples with a of the set, that is a (m - a) / m: least for the smallest m that can hold them.
+    In a cluster of m samples, a of them of the set, that is a (m - a) / m: least for the smallest m that can hold them.
     """
-    weight = np.bincount(step.point, weights=root.weight, minlength=len(step.T))
-    held = (step.sets @ weight).astype(np.int64)
     total, part = np.full(root.n + 1, np.inf), np.arange(root.n + 1)
     total[0] = 0.0
-    for k in range(root.K if len(held) else 0):
+    for k in range(root.K):
         allowed = np.append(np.flatnonzero(sizes[k]), root.n + 1)
         size = np.maximum(allowed[np.searchsorted(allowed, part)], 1)
         total = _both(total, np.where(size <= root.n, part * (size - part) / size, np.inf))
-    least = np.where(np.isfinite(total[held]), total[held], 0.0)
-    return math.fsum(step.set_price * least) * (1.0 - gamma(root.K + 8))
+    return np.where(np.isfinite(total), total, 0.0) * (1.0 - gamma(root.K + 8))
 
 
 def _blocks(root: Root, e: Evidence, pools: list[Pool], T: Array) -> list[list[Block]]:

@@ -66,7 +66,7 @@ def test_sizes_that_cut_through_groups_are_paid_for(monkeypatch: pytest.MonkeyPa
     assert found.certificate is not None
     assert found.certificate_level == "verified"
     assert len(found.certificate.arrays["semidefinite/set_price"]) > 0
-    monkeypatch.setattr("certmix.search.bounds.semidefinite.visit.priced", lambda *_: False)
+    monkeypatch.setattr("certmix.search.bounds.semidefinite.visit.price_sets", lambda *_: False)
     without = solve(problem, "sdp", **given)
     assert found.objective == without.objective
     assert found.gap_relative < 0.7 * without.gap_relative

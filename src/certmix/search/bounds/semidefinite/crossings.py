@@ -101,19 +101,28 @@ def carried(crossings: list[Crossing], into: np.ndarray, count: int) -> list[Cro
     return found
 
 
-def priced(method: Method, gap: float) -> bool:
-    """Change the prices by what their sets lack, and give one to sets that lack much; True when there is a new one."""
+def reprice(method: Method, gap: float) -> None:
+    """Change the prices by what their sets lack."""
+    if method.crossings:
+        least, held = least_crossings(method.pools), _together(method)
+        _set(method, [_moved(c, held, least, method.root, gap) for c in method.crossings])
+
+
+def price_sets(method: Method, gap: float) -> bool:
+    """Give a price to sets that share much less with others than sizes demand; True when there are some."""
     least = least_crossings(method.pools)
-    if not least.any():
+    if not least.any() or len(method.crossings) >= TUNING.most or not 0.0 < gap < np.inf:
         return False
-    held = _together(method)
-    known = [_moved(c, held, least, method.root, gap) for c in method.crossings]
-    new = _lacking(method, held, least, gap) if len(known) < TUNING.most else []
-    method.crossings = [c for c in (*known, *new) if c.price > 0.0]
-    if known or new:
-        for b in method.blocks:
-            b.cost = costs(method, b.pool, b.high, b.slope)
+    new = _lacking(method, _together(method), least, gap)
+    if new:
+        _set(method, [*method.crossings, *new])
     return bool(new)
+
+
+def _set(method: Method, crossings: list[Crossing]) -> None:
+    method.crossings = [c for c in crossings if c.price > 0.0]
+    for b in method.blocks:
+        b.cost = costs(method, b.pool, b.high, b.slope)
 
 
 def _together(method: Method) -> np.ndarray:

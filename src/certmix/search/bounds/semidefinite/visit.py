@@ -15,7 +15,7 @@ from certmix.presolve.instance import Instance
 from certmix.search.bounds.leaves import exact_value
 from certmix.search.bounds.semidefinite.admm import Method
 from certmix.search.bounds.semidefinite.contraction import Contraction, Region, contract
-from certmix.search.bounds.semidefinite.crossings import priced
+from certmix.search.bounds.semidefinite.crossings import price_sets, reprice
 from certmix.search.bounds.semidefinite.fixing import (
     Exclusions,
     margins,
@@ -218,11 +218,12 @@ class NodeVisit:
             if used is not Next.GO_ON:
                 return used
             separate(self.method)
-            if self.instance.limited and priced(self.method, self._gap):
-                self.history = self.history[-1:]
-                return Next.GO_ON
+            reprice(self.method, self._gap)
             slow = self._slow(TUNING.refine_rounds, TUNING.refine_gain)
-            if slow and refine(self.method, self._gap, self.around.most_entries):
+            finer = slow and refine(self.method, self._gap, self.around.most_entries)
+            if slow and self.instance.limited and self.rounds < self._most_rounds:
+                finer = price_sets(self.method, self._gap) or finer
+            if finer:
                 self.history = self.history[-1:]
                 return Next.GO_ON
         return Next.BRANCH if self._stalls() else Next.GO_ON
@@ -293,8 +294,11 @@ class NodeVisit:
 
     def _stalls(self) -> bool:
         """Whether going on would not close the node soon."""
-        most = TUNING.node_rounds if self.root is None else TUNING.root_rounds
-        return self.rounds >= most or self._slow(TUNING.stall_rounds, TUNING.stall_gain)
+        return self.rounds >= self._most_rounds or self._slow(TUNING.stall_rounds, TUNING.stall_gain)
+
+    @property
+    def _most_rounds(self) -> int:
+        return TUNING.node_rounds if self.root is None else TUNING.root_rounds
 
     def _slow(self, rounds: int, share: float) -> bool:
         """Whether the last rounds closed less than the given share of the gap."""
