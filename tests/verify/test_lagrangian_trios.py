@@ -47,6 +47,17 @@ def test_no_prices_prove_more_than_the_best_clustering(seed: int) -> None:
         assert lagrangian(root, Domain.of(root), evidence(root, t, trios), 0.0) <= best
 
 
+def test_what_sets_pay_is_taken_off() -> None:
+    """Where all clusters have to pay for a trio the bound is their cost all the same: no more, and no less."""
+    one = np.random.default_rng(5).normal(size=(4, 2))
+    root = rooted(Problem(np.vstack([one, one + 1000.0]), 2, weights="none"))
+    cost = min(cost for cost, _ in clusterings(root))
+    trios = Trios(np.array([[0, 1, 2], [4, 5, 7]]), np.full(2, 0.5 * cost))
+    bound = lagrangian(root, Domain.of(root), evidence(root, np.full(8, 10.0 * cost), trios), 0.0)
+    assert bound <= cost
+    assert bound == pytest.approx(cost, rel=1e-6)
+
+
 def test_prices_of_nothing_and_less_than_nothing_are_rejected() -> None:
     """A trio has three groups, and nobody is paid for holding two of them."""
     root = rooted(Problem(np.random.default_rng(0).normal(size=(6, 2)), 2, weights="none"))
