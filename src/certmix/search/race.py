@@ -26,6 +26,7 @@ from certmix.status import Termination
 class Tuning:
     """Whose turn it is."""
 
+    first_share: float = 0.5  # of the first turn of the pair, that the matrices have before it
     entry_work: float = 100.0  # of an entry of a matrix in a round, in units of pricing
     far_gap: float = 3.0  # times that of the other: who is so far behind once both have branched ...
     far_price: float = 4.0  # ... has a turn for so many of the other
@@ -49,7 +50,7 @@ class Race:
     """Two searches that share incumbent and bound; whoever has done less work has the next turn.
 
     Work is counted, not timed, so that runs can be repeated. The matrices begin, for they are often done before the
-    others have warmed up, and have about as much as the first turn of these will be. A root of theirs is long: between
+    others have warmed up, and have half as much as the first turn of these will be. A root of theirs is long: between
     its rounds it is asked whether the others are behind, and these have their turn there and then. The proof is that of
     who raised the bound last.
     """
@@ -61,7 +62,7 @@ class Race:
         self.recorder = Recorder() if options.certificate else None
         self.bound: SemidefiniteBound | None = None
         self.matrices: Search | None = None
-        self.first = self.pair.next_work
+        self.first = TUNING.first_share * self.pair.next_work
         self.ended: Termination | None = None
         self.leading = self.ledger.bound
         self._thread = threading.get_ident()

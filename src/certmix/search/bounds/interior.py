@@ -46,6 +46,7 @@ class Solved:
     gap: float
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what is not a number is no step
 def central(
     matrix: csr_matrix,
     cost: np.ndarray,
