@@ -189,6 +189,8 @@ class _Turns:
             self._first_clusterings()
             while True:
                 while not self.interrupted and self.left_for_turns > LEAST and (waiting := self._open()):
+                    if waiting[0].problem.n_components == self._leader and self._alone(waiting):
+                        self._prove([one for one in self.known if one.lacks_proof and one is not waiting[0]])
                     self._turn(waiting[0], alone=self._alone(waiting))
                 self._prove_the_rest()
                 if self.interrupted or not self._time_left_over():
@@ -261,7 +263,9 @@ class _Turns:
 
     def _prove_the_rest(self) -> None:
         """What is left of the time that proofs may take, for those that were not done in theirs."""
-        lacking = [one for one in self.known if one.lacks_proof]
+        self._prove([one for one in self.known if one.lacks_proof])
+
+    def _prove(self, lacking: Sequence[Known]) -> None:
         for i, one in enumerate(lacking):
             if self.interrupted or not self._proving:
                 return
@@ -335,8 +339,12 @@ class _Turns:
 
     def _alone(self, waiting: Sequence[Known]) -> bool:
         """Whether nobody needs a turn after the first of these: the best so far need not be closed to be the best."""
-        best = None if self.criterion == SQUARES else judged(self._rows())[0]
-        return all(one.problem.n_components == best and one.limit > FIRST for one in waiting[1:])
+        return all(one.problem.n_components == self._leader and one.limit > FIRST for one in waiting[1:])
+
+    @property
+    def _leader(self) -> int | None:
+        """The best number so far, by what was found."""
+        return None if self.criterion == SQUARES else judged(self._rows())[0]
 
     def _unsettled(self, one: Known, row: Row, possible: Sequence[int]) -> bool:
         ruled_out = one.icl is not None and row.k not in possible
