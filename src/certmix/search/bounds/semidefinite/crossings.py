@@ -28,7 +28,7 @@ class Tuning:
     most: int = 16  # sets of a node
     new: int = 4  # in a round
     together: tuple[float, ...] = (0.1, 0.3, 0.6)  # points are in one set when they are so far together
-    lacking: float = 0.1  # share of what sizes demand that is missing where a set is worth a price
+    lacking: float = 0.3  # share of what sizes demand that is missing where a set is worth a price
     step: float = 0.5  # of the gap, which a price would close if what is missing stayed the same ...
     steady: float = 0.3  # ... but less where no more than this share is missing
 

@@ -220,13 +220,15 @@ class NodeVisit:
             separate(self.method)
             reprice(self.method, self._gap)
             slow = self._slow(TUNING.refine_rounds, TUNING.refine_gain)
-            finer = slow and refine(self.method, self._gap, self.around.most_entries)
-            if slow and self.instance.limited and self.rounds < self._most_rounds:
-                finer = price_sets(self.method, self._gap) or finer
-            if finer:
+            if slow and refine(self.method, self._gap, self.around.most_entries):
                 self.history = self.history[-1:]
                 return Next.GO_ON
-        return Next.BRANCH if self._stalls() else Next.GO_ON
+        if not self._stalls():
+            return Next.GO_ON
+        if self.instance.limited and self.rounds < self._most_rounds and price_sets(self.method, self._gap):
+            self.history = self.history[-1:]
+            return Next.GO_ON
+        return Next.BRANCH
 
     @property
     def _gap(self) -> float:
