@@ -50,6 +50,8 @@ def proved(problem: Problem, result: Result, ledger: Ledger, options: Options) -
     asked = options.certificate or options.verify is True
     if not asked and result.certificate_level != "computed":
         return result  # nothing is proved, or another program has to be believed
+    if ledger.stop.reason is Termination.TARGET:  # who listens has seen a clustering that is good enough
+        return replace(result, verification=f"{_NONE}: nobody waits for one")
     if ledger.sealed:  # somebody is still at work, perhaps on the record
         return replace(result, verification=f"{_NONE}: the run had to be cut short")
     return _Attempt(problem, result, ledger, options).run()

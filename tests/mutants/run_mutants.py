@@ -318,8 +318,8 @@ RUN = (
         "margins: one opposite of several",
         "What one component says about a sample that is alone counts for all components.",
         "sensitivity/run.py",
-        "known.settle([question], min(bounds))",
-        "known.settle([question], max(bounds))",
+        "self._settle(i, found, min(bounds))",
+        "self._settle(i, found, max(bounds))",
         OF_ALL,
     ),
     Mutant(

@@ -8,6 +8,7 @@ KINDS = ("tests/sensitivity/test_questions.py",)
 
 
 RUN = ("tests/sensitivity/test_run.py",)
+WITNESSES = ("tests/sensitivity/test_witnesses.py",)
 KEPT = ("tests/selection/test_kept.py",)
 SOFT = ("tests/softlinks/test_run_small.py",)
 
@@ -25,6 +26,13 @@ def planted(
 
 
 SENSITIVITY = (
+    planted("margins: cheap witnesses", "A clustering where a local search ends costs less than it does.",
+            "witnesses.py", "yield found, value_of(problem, found)", "yield found, value_of(problem, found) - 1.0",
+            WITNESSES),
+    planted("margins: dear witnesses", "Clusterings where a local search ends are near whatever they cost.",
+            "witnesses.py", "if cost <= cutoff and", "if", WITNESSES),
+    planted("margins: settled and forgotten", "What was settled in a turn that was too short for its proof is lost.",
+            "run.py", "for i, (found, bound) in self.unproved.items():", "for i, (found, bound) in ():", WITNESSES),
     planted("margins: one label is enough", "A sample with a known label is with everybody it is with for sure.",
             "questions.py", "labelled = self._known[i] != NOBODY and self._known[j] != NOBODY",
             "labelled = self._known[i] != NOBODY or self._known[j] != NOBODY"),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from certmix.certificate.draft import Draft, Unproved, as_checked
 from certmix.certificate.margins import MarginPart, Pair, settled
-from certmix.certificate.recording import shortened, walk
+from certmix.certificate.recording import placed, shortened, walk
+from certmix.kernels.price_parts import set_cost
 from certmix.problem import Problem
 from certmix.search.record import Splits
 from certmix.verify.boxes import GROUP, INNER, LEAF, MEAN, SIZE, split
@@ -88,8 +90,8 @@ class _Tree:
     """A pricing tree, and its leaves in which a set that tears a pair may be cheap."""
 
     def __init__(self, torn: Torn, most: int) -> None:
-        self.torn, self.splits = torn, Splits()
-        found = walk(torn.pricing, torn.target, most, -torn.excess)
+        self.torn, self.splits, self.spare, self.place = torn, Splits(), most, placed(torn.pricing)
+        found = walk(torn.pricing, torn.psi, most)
         kind, k, index, at = priced_tree(torn.pricing, found.axis.astype(np.int64), found.cut.astype(float))
         self.splits.roots(1)
         inner = np.flatnonzero(kind != LEAF)
@@ -104,25 +106,31 @@ class _Tree:
         """
         torn, boxes = self.torn, self.torn.boxes
         together &= ~torn.alone()[1]
-        waiting = [self.nodes]
+        waiting = deque([self.nodes])  # the first comes first: what is left at the end is hard, not just late
         while waiting and not should_stop():
-            nodes = waiting.pop()
+            nodes = waiting.popleft()
             nodes, rest = nodes.take(slice(BATCH)), nodes.take(slice(BATCH, None))
             if len(rest.entry):
-                waiting.append(rest)
+                waiting.appendleft(rest)
             if not len(nodes.entry):
                 continue
             departures = boxes.departures(nodes)
             cheaper, cheap = torn.cheap(nodes, departures)
-            critical = cheaper | cheap[:, together].any(axis=1)
+            if most <= 0:  # what is left is not settled, but prices have to hold
+                together &= ~cheap[~cheaper].any(axis=0)
+            critical = cheaper | (cheap[:, together].any(axis=1) & (most > 0))
             _, joining, leaving, _ = (array[critical] for array in departures)
-            decisions = self._decisions(nodes.take(critical), cheap[critical] & together, joining, leaving)
+            some = nodes.take(critical)
+            together &= ~self._found(some, cheap[critical] & together, joining, leaving)
+            decisions = self._decisions(some, cheap[critical] & together, joining, leaving)
             stuck = decisions[0] == LEAF
-            if stuck.any() or most <= 0:
-                together &= ~cheap[critical][stuck | (most <= 0)].any(axis=0)
+            together &= ~cheap[critical][stuck].any(axis=0)
             rows = np.flatnonzero(critical)[~stuck]
-            if most <= 0 or not len(rows):
+            if not len(rows):
                 continue
+            if most <= -self.spare:
+                together[:] = False
+                break
             kind, k, index, at = (column[~stuck] for column in decisions)
             first, _ = self.splits.split(nodes.entry[rows], kind, k, index, at)
             most -= 2 * len(rows)
@@ -130,6 +138,30 @@ class _Tree:
                 boxes.narrow(split(boxes.root, nodes.take(rows), first, kind, k, index, at), *INNER)
             )
         return most
+
+    def _found(self, s: Nodes, torn: np.ndarray, joining: np.ndarray, leaving: np.ndarray) -> np.ndarray:
+        """Which pairs are torn by a set that is as cheap: no tree would settle them.
+
+        Where what is open would rather be in, or would rather be outside, whatever the mean is, the cheapest set that
+        tears a pair differs from the cheapest one by that. The search for multipliers has missed those that are found.
+        """
+        N, found = self.torn.boxes.root.N, np.zeros(torn.shape[1], dtype=bool)
+        clear = ~((s.candidates() > 1) & (joining == 0) & (leaving == 0)).any(axis=1)
+        for row in np.flatnonzero(clear & torn.any(axis=1)).tolist():
+            least = s.allowed[row, 0] & (~s.allowed[row, 1] | (leaving[row] > 0))
+            join, leave = np.append(joining[row], math.inf), np.append(leaving[row], 0.0)
+            for pair in np.flatnonzero(torn[row] & ~found).tolist():
+                i, j = int(self.torn.first[pair]), int(self.torn.second[pair])
+                enters, leaves = (i, j) if join[i] + leave[j] <= join[j] + leave[i] else (j, i)
+                members = np.append(least, False)
+                members[enters], members[leaves] = True, False
+                found[pair] = self._cheap(members[:N])
+        return found
+
+    def _cheap(self, members: np.ndarray) -> bool:
+        """Whether a set costs less than the target, and may be."""
+        size = float(self.place.weight[members].sum())
+        return self.place.a <= size <= self.place.b and set_cost(members, self.place) < self.torn.target
 
     def _decisions(
         self, s: Nodes, torn: np.ndarray, joining: np.ndarray, leaving: np.ndarray

@@ -28,28 +28,33 @@ class Walk:
     complete: bool
 
 
+def placed(pricing: Pricing) -> Place:
+    """The sets of a component as the compiled search has them."""
+    root, boxes, node = pricing.root, pricing.boxes(), pricing.node()
+    (lo, hi), sizes = boxes.box(), (float(node.a[0, 0]), float(node.b[0, 0]))
+    groups = boxes.x[0], root.weight.astype(np.float64), for_kernels(root.mass), boxes.constant[0]
+    prior = np.array(root.prior_weight[0]), np.array(root.prior_mean[0])
+    table = np.array(root.entropy[0]), bool(boxes.straight[0])
+    return Place(*groups, *prior, lo[0], hi[0], *table, *sizes)
+
+
 def walk(pricing: Pricing, threshold: float, most: int, tolerance: float = 0.0) -> Walk:
     """Price every set of a component, up to a threshold, in at most so many nodes.
 
     What is within the tolerance of the cheapest set is not looked at; below zero, what is dearer by less is, too.
     """
-    root, boxes, free, node = pricing.root, pricing.boxes(), ~pricing.forced, pricing.node()
-    points, weight, constant = boxes.x[0], root.weight.astype(np.float64), boxes.constant[0]
-    (lo, hi), sizes = boxes.box(), (float(node.a[0, 0]), float(node.b[0, 0]))
-    if sizes[0] > sizes[1]:
+    root, free, place = pricing.root, ~pricing.forced, placed(pricing)
+    if place.a > place.b:
         return Walk(np.array([LEAF], dtype=np.int8), np.zeros(0), pricing.one_sample(), 1, True)
-    prior = np.array(root.prior_weight[0]), np.array(root.prior_mean[0])
-    table = np.array(root.entropy[0]), bool(boxes.straight[0])
-    mass = for_kernels(root.mass)
-    place = Place(points, weight, mass, constant, *prior, lo[0], hi[0], *table, *sizes)
+    seen = _seen(pricing)
     goal = Goal(threshold, tolerance, most, math.inf, current().flag, True)
+    cheap = room_for(1, root.d, seen.tied)
     partner = np.full(root.N, -1)
     i, j = root.conflicts.T
     partner[i], partner[j] = j, i
-    cells, forced = cells_of(points, weight, mass, free, partner), sums(place, pricing.forced)
-    seen = _seen(pricing)
-    cheap = room_for(1, root.d, seen.tied)
-    bound, _, nodes, complete, record = price(cells, constant[free], place, forced, goal, cheap, seen)
+    cells = cells_of(place.points, place.weight, place.mass, free, partner)
+    forced, constant = sums(place, pricing.forced), place.cost[free]
+    bound, _, nodes, complete, record = price(cells, constant, place, forced, goal, cheap, seen)
     axis, cut = _levels(record, root.d, pricing.groups[free])
     return Walk(axis, cut, min(bound, pricing.one_sample()), nodes, complete)
 

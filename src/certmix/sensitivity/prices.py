@@ -47,6 +47,8 @@ class Tuning:
     near: float = 1e-3  # share: sets that lack less are left as they are
     paid: float = 0.01  # weight of a set that is in the way
     few: float = 0.05  # share of the pairs that such a set may tear
+    rows: int = 150  # sets that are added to the program in a round, the cheapest ones, of every class
+    places: int = 20  # cheap sets, the cheapest ones, near which others are looked for
 
 
 TUNING = Tuning()
@@ -247,7 +249,9 @@ class _Search:
         """Ask no more about pairs which sets tear that the program would have; whether there are some."""
         paid = np.flatnonzero((self.weight > TUNING.paid) & (np.array(self.extra) > 0))
         torn = np.array([self._torn(self.sets[row]) for row in paid]).reshape(len(paid), len(self.first))
-        gone = torn[torn.sum(axis=1) <= max(1.0, TUNING.few * len(self.first))].any(axis=0)
+        count = torn.sum(axis=1)
+        few = max(TUNING.few * len(self.first), count.min(initial=len(self.first)))
+        gone = torn[count <= few].any(axis=0)
         self.first, self.second = self.first[~gone], self.second[~gone]
         self.extra = [self._extra(members) for members in self.sets]
         self._ends()
@@ -258,40 +262,62 @@ class _Search:
         """Prices that hold for the sets that are found, cheaper by their extra; how many of those are new."""
         proved, added = self.prices.copy(), 0
         for c, which in enumerate(self.classes):
-            goal = self.prices[c] + self.more, -self.more, TUNING.pricing_nodes
-            found = self.dual.pricer.exact(which, self.t, *goal, keep=TUNING.kept_sets)
-            _, different = np.unique(found.values, return_index=True)
-            sets = self._local(which, found.means[different], found.slopes[different])
-            sets += [other for k, g in self._near(which) for other in self._around(which, k, g)]
-            for members in {np.packbits(members).tobytes(): members for members in sets}.values():
-                reduced = self._cost(which, members) - self._extra(members) - float(self.t[members].sum())
-                if reduced < self.prices[c] - TUNING.near * self.delta:
-                    added += self.add(c, members)
-                proved[c] = min(proved[c], reduced)
+            own = [self.clusters[k] for k in which.members if self.clusters[k].any()]
+            for further in (0.0, self.more):  # most sets that lack something are near those that are cheapest
+                sets = self._around(c, own + self._exact(which, self.prices[c] + further, -further))
+                found = sorted(((self._reduced(which, x) - self._extra(x), i) for i, x in enumerate(sets)))
+                lacking = [i for least, i in found if least < self.prices[c] - TUNING.near * self.delta]
+                proved[c] = min([proved[c], *(least for least, _ in found[:1])])
+                if lacking:
+                    added += sum(self.add(c, sets[i]) for i in lacking[: TUNING.rows])
+                    break
         return proved, added
+
+    def _exact(self, which: PricingClass, threshold: float, tolerance: float) -> list[np.ndarray]:
+        """Sets that cost less, where exact pricing meets them."""
+        goal = threshold, tolerance, TUNING.pricing_nodes
+        found = self.dual.pricer.exact(which, self.t, *goal, keep=TUNING.kept_sets)
+        _, different = np.unique(found.values, return_index=True)
+        return self._local(which, found.means[different], found.slopes[different])
+
+    def _reduced(self, which: PricingClass, members: np.ndarray) -> float:
+        return self._cost(which, members) - float(self.t[members].sum())
 
     def _local(self, which: PricingClass, means: np.ndarray, slopes: np.ndarray) -> list[np.ndarray]:
         return list(self.dual.pricer.local(which, self.t, means, slopes)[0]) if len(means) else []
 
-    def _near(self, which: PricingClass) -> list[tuple[int, int]]:
-        """Clusters and groups that tear a pair by their move, and for little more than they should."""
+    def _near(self, which: PricingClass, own: np.ndarray) -> list[int]:
+        """Groups that tear a pair when they move into a set or out of it, and for little more than they should."""
         tearing = np.isin(np.arange(len(self.free)), (*self.first, *self.second)) & (which.status == 0)
-        found = []
-        for k in which.members:
-            saved = np.where(self.clusters[k], self.t - self.leave, self.join[:, k] - self.t)
-            found += [(k, g) for g in np.flatnonzero(tearing & (saved < 2.0 * self.more)).tolist()]
-        return found
+        mean, slope = self._place(which, own)
+        away = self.dual.arrays.points[self.dual.arrays.system[which.component]] - mean
+        worth = 0.5 * (self.dual.arrays.mass.reshape(len(away), -1) * away**2).sum(axis=1)
+        worth += self.instance.weight * slope + self.dual.pricer.cost(which, self.t)
+        return np.flatnonzero(tearing & (np.where(own, -worth, worth) < 2.0 * self.more)).tolist()
 
-    def _around(self, which: PricingClass, k: int, group: int) -> list[np.ndarray]:
-        """The cheapest set near a cluster whose group has moved, and stays where it is."""
-        members, status = self.clusters[k].copy(), which.status.copy()
+    def _place(self, which: PricingClass, members: np.ndarray) -> tuple[np.ndarray, float]:
+        """The mean of a set, and what a sample more costs for the size."""
+        size, table = int(self.instance.weight[members].sum()), self.instance.entropy[which.component]
+        slope = table[min(size + 1, len(table) - 1)] - table[size]
+        return self.dual.pricer.means_of(which, members), float(slope if np.isfinite(slope) else 0.0)
+
+    def _around(self, c: int, sets: list[np.ndarray]) -> list[np.ndarray]:
+        """Sets, each once, and what is cheapest near the cheapest of them once a group has moved that tears a pair."""
+        which, below = self.classes[c], self.prices[c] + self.more
+        worth = {np.packbits(x).tobytes(): (self._reduced(which, x), i) for i, x in enumerate(sets)}
+        cheapest = sorted(one for one in worth.values() if one[0] < below)
+        found = [sets[i] for _, i in worth.values()]
+        for _, i in cheapest[: TUNING.places]:
+            for g in self._near(which, sets[i]):
+                found += self._moved(which, sets[i], g)
+        return list({np.packbits(x).tobytes(): x for x in found}.values())
+
+    def _moved(self, which: PricingClass, own: np.ndarray, group: int) -> list[np.ndarray]:
+        """The cheapest set near another whose group has moved, and stays where it is."""
+        members, status = own.copy(), which.status.copy()
         members[group] = not members[group]
         if not self._fits(which, members):
             return []
         status[group] = 1 if members[group] else -1
-        size, table = int(self.instance.weight[members].sum()), self.instance.entropy[which.component]
-        slope = table[min(size + 1, len(table) - 1)] - table[size]
-        mean = self.dual.pricer.means_of(which, members)[None]
-        return self._local(
-            replace(which, status=status), mean, np.array([slope if np.isfinite(slope) else 0.0])
-        )
+        mean, slope = self._place(which, members)
+        return self._local(replace(which, status=status), mean[None], np.array([slope]))

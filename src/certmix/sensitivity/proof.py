@@ -160,11 +160,17 @@ class Proof:
         if self.wanted and part.pairs:
             self._parts.append(part)
 
+    def lacks(self, question: Question, found: Result) -> bool:
+        """Whether a run has left no certificate that is wanted."""
+        return self._wants(question) and found.certificate is None
+
+    def _wants(self, question: Question) -> bool:
+        """Whether a question is to be on record: no part uses what is known of samples that are alone."""
+        return self.wanted and question.second >= 0
+
     def opposite(self, question: Question, found: Result) -> None:
         """The opposite of this was ruled out by a run."""
-        if (
-            not self.wanted or question.second < 0
-        ):  # no later part uses what is known of samples that are alone
+        if not self._wants(question):
             return
         if found.certificate is None:
             self._lacking = self._lacking or found.verification or "a run has none"

@@ -24,7 +24,7 @@ from certmix.sensitivity.margins import Stability, State
 from certmix.sensitivity.proof import ONE
 from certmix.sensitivity.questions import Asker
 from certmix.sensitivity.ways import WAYS, Way
-from certmix.sensitivity.witnesses import single_moves
+from certmix.sensitivity.witnesses import aligned, local_optima, single_moves
 from certmix.status import Status, Termination
 from certmix.stopping import Stop
 
@@ -121,6 +121,8 @@ class Run:
         count, first = len(self.known.questions), TURNS.patient if options.time_limit is None else TURNS.first
         self.limit = np.full(count, first)  # seconds of the next turn
         self.over = np.zeros(count, dtype=bool)  # another turn would not do better
+        # what a run has settled whose proof took longer than its turn
+        self.unproved: dict[int, tuple[Result, float]] = {}
         # with how many groups a way was tried, and for how many questions at least
         self.tried: dict[Way, tuple[float, int]] = {}
         self.begin = time.perf_counter()
@@ -151,16 +153,24 @@ class Run:
                 self.tell(self.state())
         except KeyboardInterrupt:
             self.interrupted = True
+        for i, (found, bound) in self.unproved.items():
+            self._settle(i, found, bound)
         return self.known.proof.concluded(self.state(), self.known.fixed(), late=self.late)
 
     def _move(self) -> None:
-        """The first witnesses: one group is elsewhere."""
+        """The first witnesses: one group is elsewhere, in the reported clustering or in one that is nearly as good."""
+        known, problem = self.known, self.known.problem
 
         def late() -> bool:
             return self.left <= LEAST or interruption.heard()
 
         with interruption.raising():
-            single_moves(self.known.problem, self.known.point, self.known.learn, late)
+            single_moves(problem, known.point, known.learn, late)
+            for labels, value in local_optima(problem, known.labels, self.options.seed, known.cutoff, late):
+                before, labels = known.undecided(), aligned(problem, labels, known.labels)
+                known.learn(labels, value)
+                if known.undecided() != before:
+                    single_moves(problem, problem.objective.best(labels), known.learn, late)
 
     def _ask(self, way: Way) -> bool:
         """Settle at once what a way can, if that is enough and more is known than when it was tried; whether it was."""
@@ -211,9 +221,18 @@ class Run:
             bounds.append(min(bound, beyond) if links else bound)
             if self.interrupted:
                 return
-        known.settle([question], min(bounds))
-        if known.state_of(i) is State.FIXED:
-            known.proof.opposite(question, found)
+        self.unproved.pop(i, None)
+        if min(bounds) > known.cutoff and known.proof.lacks(question, found) and not self.over[i]:
+            self.unproved[i] = found, min(bounds)  # a longer turn may leave a proof, too
+            return
+        self._settle(i, found, min(bounds))
+
+    def _settle(self, i: int, found: Result, bound: float) -> None:
+        """A run has found what the opposite of a question costs at least."""
+        question = self.known.questions.all[i]
+        self.known.settle([question], bound)
+        if self.known.state_of(i) is State.FIXED:
+            self.known.proof.opposite(question, found)
 
     def _heard(self, found: Result) -> None:
         if interruption.heard() or found.termination is Termination.INTERRUPTED:

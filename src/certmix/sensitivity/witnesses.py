@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from certmix.errors import InfeasibleError
+from certmix.kernels.restarts import SPREAD_EVENLY, SPREAD_UNEVENLY, UNIFORM_EVENLY
+from certmix.local.moves import LocalSearch
 from certmix.presolve.groups import group_samples
+from certmix.presolve.instance import reduce
 from certmix.problem import Point, Problem, interchangeable, is_feasible
 from certmix.problem.noise import LABEL
 
 FAR = 1e300
+STARTS = (SPREAD_EVENLY, UNIFORM_EVENLY, SPREAD_UNEVENLY)  # take turns
+RESTARTS = (
+    60  # quick ones: what is a little worse than the best is often found where a search first comes to rest
+)
+MOST_GROUPS = 2000  # with more they would not be quick
 
 
 def value_of(problem: Problem, labels: np.ndarray) -> float:
@@ -68,6 +77,27 @@ def single_moves(
             if math.isfinite(value):
                 told(moved, value)
                 break
+
+
+def local_optima(
+    problem: Problem, labels: np.ndarray, seed: int, cutoff: float, late: Callable[[], bool]
+) -> Iterator[tuple[np.ndarray, float]]:
+    """Clusterings that are no more than so dear, where quick local searches end that begin at random."""
+    if problem.covariance.unknown or problem.rules.soft or group_samples(problem).n_groups > MOST_GROUPS:
+        return
+    instance = reduce(problem)
+    search, known = LocalSearch(instance), instance.contract(labels)
+    search.rng[:] = np.random.SeedSequence(seed).generate_state(1, np.uint64)
+    seen = {known.tobytes()}
+    for start in itertools.islice(itertools.cycle(STARTS), RESTARTS):
+        if late():
+            return
+        search.load(known)
+        cost = search.explore(start)
+        if cost <= cutoff and search.state.label.tobytes() not in seen:
+            seen.add(search.state.label.tobytes())
+            found = instance.expand(search.state.label)
+            yield found, value_of(problem, found)
 
 
 def aligned(problem: Problem, labels: np.ndarray, reported: np.ndarray) -> np.ndarray:
