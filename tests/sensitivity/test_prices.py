@@ -76,7 +76,9 @@ def test_what_is_settled_is_so_in_every_clustering_below_the_target(first: int) 
         pairs, delta = pairs_of(labels), float(rng.choice([0.1, 1.0, 5.0]))
         if not pairs:
             continue
-        part = together_by_prices(problem, labels, pairs, upper, upper + delta, 0.1, Stop(math.inf))
+        part = together_by_prices(
+            problem, labels, pairs, upper, upper + delta, 0.1, Stop(math.inf), float(rng.choice([0.2, 1.0]))
+        )
         if part is not None:
             assert_together(every, part, upper + delta)
             settled += len(part.pairs)
@@ -85,7 +87,7 @@ def test_what_is_settled_is_so_in_every_clustering_below_the_target(first: int) 
         off = search.t + rng.normal(scale=0.3 * delta, size=len(search.t)) * search.free
         rows, most = [(i, j, 1) for i, j in pairs], int(rng.choice([0, 300]))
         try:
-            part = by_prices(rows, problem, off, search.apart, upper + delta, delta, most)
+            part = by_prices(rows, problem, off, search.apart, upper + delta, 0.03 * delta, most)
         except Unproved:
             continue
         assert_together(every, part, upper + delta)

@@ -24,7 +24,7 @@ from certmix.verify.narrowing import Nodes
 
 BATCH = 128  # nodes that are split in one go
 MOST_PRICING_NODES = 200_000
-SHARE = 0.03  # of what two sets have to cost more: how exactly prices are known
+EXACTLY = 0.03  # share of what two sets have to cost more: how exactly prices are known, usually
 SINGLE = 0.5  # a group with this share of what the best coordinate loses is decided
 
 
@@ -34,7 +34,7 @@ def by_prices(
     multipliers: np.ndarray,
     apart: np.ndarray,
     target: float,
-    delta: float,
+    exactly: float,
     most: int,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> MarginPart:
@@ -44,7 +44,8 @@ def by_prices(
     ----------
     multipliers : of the groups
     apart : disjoint pairs of groups that are apart
-    target, delta : what is claimed, and about how far that is from the bound of the multipliers
+    target : what is claimed
+    exactly : how far the prices of all sets may be from the best ones, in all
     most : nodes of trees that are refined
 
     Raises
@@ -61,9 +62,8 @@ def by_prices(
     for i, members in enumerate(sets):
         if domain.high[members[0]] > 0:
             pricing = Pricing.of(root, domain, int(members[0]), multipliers, apart)
-            exactly = SHARE * delta / root.K
-            found = walk(pricing, math.inf, MOST_PRICING_NODES, exactly)
-            psi[i] = found.bound - exactly
+            found = walk(pricing, math.inf, MOST_PRICING_NODES, exactly / root.K)
+            psi[i] = found.bound - exactly / root.K
     try:
         torn = torn_sets(root, domain, multipliers, apart, psi, groups, target)
     except Rejected as error:

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from certmix.certificate.draft import Unproved
 from certmix.certificate.margins import MarginPart
-from certmix.certificate.prices import by_prices
+from certmix.certificate.prices import EXACTLY, by_prices
 from certmix.engines import engine, why_not
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem
@@ -68,6 +68,7 @@ def together_by_prices(
     target: float,
     seconds: float,
     stop: Stop,
+    finely: float = 1.0,
 ) -> MarginPart | None:
     """Pairs that are together in every clustering whose objective is below the target, and the proof of that.
 
@@ -75,6 +76,8 @@ def together_by_prices(
     ----------
     labels : a clustering that costs ``upper`` and has all pairs together
     seconds : that the proof may take, about
+    finely : share of what multipliers usually are ahead, and of how exactly things are known: for pairs that are nearer
+        to delta, where groups are few
     """
 
     def found() -> MarginPart | None:
@@ -82,13 +85,16 @@ def together_by_prices(
         if instance.n_groups > TUNING.groups or not delta > 0:
             return None
         with threadpool_limits(1):  # small matrices: threads would only get in each other's way
-            search = _Search(instance, labels, instance.groups.of[np.array(pairs)], delta, stop)
-            if not search.run(upper - TUNING.worth * delta) or not len(search.first):
+            search = _Search(instance, labels, instance.groups.of[np.array(pairs)], delta, stop, finely)
+            if not search.run(upper - finely * TUNING.worth * delta) or not len(search.first):
                 return None
             most = int(seconds / (TUNING.node_seconds * (instance.n_groups + TUNING.node_groups)))
             asked, of = set(zip(search.first, search.second, strict=True)), instance.groups.of
             rows = [(i, j, 1) for i, j in pairs if (of[i], of[j]) in asked]
-            return by_prices(rows, problem, search.t, search.apart, target, delta, most, lambda: stop.raised)
+            exactly = finely * EXACTLY * delta
+            return by_prices(
+                rows, problem, search.t, search.apart, target, exactly, most, lambda: stop.raised
+            )
 
     try:
         return attempt(found, stop, stop.left)
@@ -111,10 +117,16 @@ class _Search:
     """
 
     def __init__(
-        self, instance: Instance, labels: np.ndarray, pairs: np.ndarray, delta: float, stop: Stop
+        self,
+        instance: Instance,
+        labels: np.ndarray,
+        pairs: np.ndarray,
+        delta: float,
+        stop: Stop,
+        finely: float = 1.0,
     ) -> None:
-        self.instance, self.stop, self.delta = instance, stop, delta
-        self.more = 0.5 * (1.0 + TUNING.ahead) * delta
+        self.instance, self.stop, self.delta, self.finely = instance, stop, delta, finely
+        self.more = 0.5 * (1.0 + finely * TUNING.ahead) * delta
         self.first, self.second = pairs[pairs[:, 0] != pairs[:, 1]].T
         self.dual = DualBound(instance, labels, allowed=delta)
         self.clusters = self.dual.partition
@@ -238,7 +250,9 @@ class _Search:
         inside = np.where(np.isfinite(low), 1e-3 * (high - low), 0.0)
         start = Point(np.clip(y, low + inside, high - inside), weight, sides, sides)
         border = len(self.classes)
-        solved = central(matrix, cost, gain, low, high, start, TUNING.precision, 0.0 * y, y, border)
+        solved = central(
+            matrix, cost, gain, low, high, start, self.finely * TUNING.precision, 0.0 * y, y, border
+        )
         if solved is None:
             return False
         self.t[self.free], self.prices = unit * solved.point.y[:n], unit * solved.point.y[n:]

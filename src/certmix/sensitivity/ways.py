@@ -27,6 +27,7 @@ class Tuning:
     more_nodes: int = 15  # ... or so many times those of the reported run
     not_boxed: tuple[str, ...] = ("sdp", "parts")  # engines that found the clustering where boxes are no use
     far: float = 0.1  # share of delta: those whose best known opposite is nearer are not for prices
+    finely: float = 0.3  # of that, and of other shares, once most samples are linked
     pricing_seconds: float = 4.0  # that a proof by prices may take ...
     pricing_times: float = 3.0  # ... or so many times as long as the reported run
 
@@ -36,13 +37,16 @@ TUNING = Tuning()
 
 def by_prices(known: Known, asked: Sequence[Question], stop: Stop) -> Sequence[Question]:
     """By multipliers from the middle of those that prove the bound: samples that are far from delta."""
-    whole, far = known.linked(), known.cutoff + TUNING.far * (known.cutoff - known.upper)
+    whole = known.linked()
+    finely = 1.0 if whole is known.problem else TUNING.finely
+    far = known.cutoff + finely * TUNING.far * (known.cutoff - known.upper)
     pairs = [(q.first, q.second) for q in asked if known.value[known.questions.place(q)] > far]
     few = group_samples(whole).n_groups <= TUNING.boxed_groups
     if few or len(pairs) < BY_PRICES.fewest or not applies(whole):
         return ()
     seconds = max(TUNING.pricing_seconds, TUNING.pricing_times * known.result.seconds)
-    part = together_by_prices(whole, known.labels, pairs, known.upper, known.proved, seconds, stop)
+    asked_of = whole, known.labels, pairs, known.upper, known.proved
+    part = together_by_prices(*asked_of, seconds, stop, finely)
     if part is None:
         return ()
     known.proof.by_prices(part)
@@ -100,7 +104,7 @@ class Way:
     again: float = 1.0
 
 
-BY_PRICES = Way(by_prices, ("auto", "race", "dual"), fewest_left=10)
+BY_PRICES = Way(by_prices, ("auto", "race", "dual"), fewest_left=4)
 BY_BOXES = Way(by_boxes, ("auto", "race", "dual", "interval", "enumerate"), fewest_left=6)
 BY_MATRICES = Way(by_matrices, ("auto", "race", "sdp", "dual"), fewest_left=20, again=0.25)
 WAYS = (BY_PRICES, BY_PRICES, BY_BOXES, BY_MATRICES, BY_MATRICES, BY_MATRICES, BY_BOXES)
