@@ -154,6 +154,7 @@ class _Search:
         """What it costs to move a group; infinitely much where that is not allowed, and nothing is saved then."""
         shape = len(self.free), len(self.clusters)
         self.leave, self.join = np.full(shape[0], -math.inf), np.full(shape, math.inf)
+        self.own = np.full(shape[0], math.inf)  # what the cluster costs that a group may not leave
         for which in self.classes:
             for k in which.members:
                 own = self.clusters[k]
@@ -162,7 +163,9 @@ class _Search:
                     moved = own ^ (np.arange(shape[0]) == g)
                     if own[g] and self._fits(which, moved):
                         self.leave[g] = cost - self._cost(which, moved)
-                    elif not own[g] and self._fits(which, moved):
+                    elif own[g]:
+                        self.own[g] = cost
+                    elif self._fits(which, moved):
                         self.join[g, k] = self._cost(which, moved) - cost
 
     def _ends(self) -> None:
@@ -174,7 +177,7 @@ class _Search:
         extra = np.where(np.isin(np.arange(len(near)), (*self.first, *self.second)), self.more, 0.0)
         low, high = self.leave + extra, join - extra
         low, high = (
-            np.where(np.isfinite(low), low, high - room),
+            np.where(np.isfinite(low), low, np.minimum(high, self.own) - room),
             np.where(np.isfinite(high), high, low + room),
         )
         known = np.isfinite(low) & np.isfinite(high)  # what is nowhere else to go may have any multiplier
