@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from certmix import Problem, solve
+from certmix import Problem, proving, solve
 from certmix.errors import OutputError
 from certmix.observers.base import Silent
-from certmix.observers.snapshot import Snapshot
+from certmix.observers.snapshot import Pace, Snapshot
 from certmix.options import Options
 from certmix.resuming import identity
 from certmix.search.bounds.semidefinite.visit import Tuning
@@ -126,3 +127,27 @@ def test_the_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     result = solve(problem_of(), "interval", observers=[snapshot, Listener()])
     assert result.status == "optimal"
     assert sum("cannot be resumed" in text for text in heard) == 1
+
+
+def test_a_run_that_is_killed_while_it_is_proved_is_proved_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bound on disk is newer than the state: a run that began with a closed gap could not prove its tree."""
+    monkeypatch.setattr(
+        "certmix.search.bounds.semidefinite.visit.TUNING", Tuning(root_rounds=1, node_rounds=1, iterations=3)
+    )
+    problem, running, killed = problem_of(18), tmp_path / "running", tmp_path / "killed"
+
+    def proved(*given):
+        shutil.copytree(running, killed)
+        return proving.proved(*given)
+
+    monkeypatch.setattr("certmix.solving.proved", proved)
+    snapshot = Snapshot(running, every=0.0, share=math.inf)
+    snapshot._state_pace = Pace(math.inf, math.inf)
+    whole = solve(problem, "sdp", gap=1e-7, verify=True, observers=[snapshot])
+    monkeypatch.undo()
+    result = solve(problem, resume=killed, gap=1e-7, verify=True)
+    assert result.objective == pytest.approx(whole.objective)
+    assert whole.certificate_level == result.certificate_level == "verified"
+    assert [p.bound for p in result.trace] == sorted(p.bound for p in result.trace)

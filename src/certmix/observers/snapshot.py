@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from certmix.errors import InputError, OutputError
 from certmix.ledger import Progress
 from certmix.observers.base import Silent
-from certmix.status import Termination
+from certmix.status import Termination, decide
 
 if TYPE_CHECKING:
     from certmix.ledger import Ledger
@@ -81,6 +83,7 @@ class Snapshot(Silent):
         self._run: tuple[Problem, str, Ledger] | None = None
         self._files = StateFiles(self.path.with_suffix(""))
         self._new_incumbent = self._complained = self._holds_labels = False
+        self._open = -math.inf  # the bound that was last written while the gap was open
         self._writing = threading.RLock()  # a run that is late does not wait for whoever is writing
 
     def started(self, problem: Problem, engine: str, ledger: Ledger) -> None:
@@ -99,8 +102,7 @@ class Snapshot(Silent):
 
     def finished(self, result: Result) -> None:
         with self._writing, self._complaining():
-            if result.termination in RESUMABLE:
-                self._write_state()
+            self._write_state()
             self.write(result.termination)
 
     @contextmanager
@@ -132,6 +134,10 @@ class Snapshot(Silent):
             termination=termination,
             certificate_level=ledger.certificate_level,
         )
+        if ledger.resumable is None or not ledger.closed or termination is not Termination.INTERRUPTED:
+            self._open = result.lower_bound
+        else:
+            result = self._still_open(result)
         identity = None if ledger.identity is None else dict(ledger.identity)
         state = None if self._files.entry is None else dict(self._files.entry)
         write_text(
@@ -140,6 +146,21 @@ class Snapshot(Silent):
         self._files.tidy()
         self._pace.took(begin)
         self._new_incumbent, self._holds_labels = False, result.labels is not None
+
+    def _still_open(self, result: Result) -> Result:
+        """The result as it was before its gap was closed.
+
+        The state on disk may be older than the bound. A run that began with a closed gap would stop at once, with a
+        record of a tree that is not settled, and nothing could be proved. So it has to close the gap itself.
+        """
+        lower = min(result.lower_bound, self._open)
+        return replace(
+            result,
+            status=decide(result.objective, lower, result.tolerances),
+            lower_bound=lower,
+            trace=tuple(point for point in result.trace if point.bound <= lower),
+            certificate_level=result.certificate_level if math.isfinite(lower) else "none",
+        )
 
     def _write_state(self) -> bool:
         """Write what the engine can go on from, if there is anything; it counts once :meth:`write` has said so."""
