@@ -100,3 +100,24 @@ def test_what_a_short_turn_leaves_without_a_proof_gets_a_longer_one(
     else:
         assert len(set(runs)) < len(runs)
         assert found.certificate is None
+
+
+def test_what_was_settled_without_a_proof_counts_when_the_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem, runs = square(each=5, side=5.0), list[Any]()
+
+    def without(*given: Any) -> certmix.Result:
+        found = forced(*given)
+        runs.append(found.termination)
+        return replace(found, certificate=None, verdict=None, verification="no certificate: too short")
+
+    result = certmix.solve(problem, threads=1)
+    monkeypatch.setattr(module, "WAYS", ())
+    monkeypatch.setattr(module, "forced", without)
+    monkeypatch.setattr(module.Run, "late", property(lambda _: bool(runs)))
+    found = stability(result, 2.0, threads=1, certificate=True)
+    assert runs == [Termination.TARGET]
+    assert found.count("fixed") == 1
+    assert found.certificate is None
+    assert any("too short" in note for note in found.notes)
