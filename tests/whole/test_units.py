@@ -72,7 +72,7 @@ def test_fixed_sizes_in_other_units(sizes: tuple[int, ...]) -> None:
         assert result.labels is not None
         assert tuple(np.bincount(result.labels)) == sizes
         nodes.append(result.nodes)
-    assert max(nodes) <= 2 * min(nodes)  # the method is long enough for rounding to be felt
+    assert max(nodes) <= 2 * min(nodes) + 2  # the method is long enough for rounding to be felt
 
 
 @pytest.mark.parametrize("engine", ["interval", "dual", "sdp", "race"])

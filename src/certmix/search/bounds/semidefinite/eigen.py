@@ -70,12 +70,12 @@ def smallest_from_below(matrix: np.ndarray) -> float:
 def improve(matrix: np.ndarray, vectors: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Approximately the ``count`` largest eigenvalues and vectors, from those of a matrix nearby.
 
-    Rayleigh-Ritz on the vectors and their residuals. Good enough to make progress with, since no proof rests on it; new
-    directions enter only slowly, so the exact decomposition must come back from time to time.
+    Rayleigh-Ritz on the block Krylov space of two multiplications. Good enough to make progress with, since no proof
+    rests on it; new directions enter only slowly, so the exact decomposition must come back from time to time.
     """
     once = matrix @ vectors
-    beside, _ = np.linalg.qr(once - vectors @ (vectors.T @ once))
-    basis = np.hstack([vectors, beside])
-    small = basis.T @ np.hstack([once, matrix @ beside])
+    residual = once - vectors @ (vectors.T @ once)
+    basis, _ = np.linalg.qr(np.hstack([vectors, residual, matrix @ residual]))
+    small = basis.T @ (matrix @ basis)
     values, turned = np.linalg.eigh(0.5 * (small + small.T))
     return values[-count:], basis @ turned[:, -count:]
