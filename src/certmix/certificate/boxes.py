@@ -10,7 +10,7 @@ import numpy as np
 from certmix.certificate.draft import Draft, Unproved
 from certmix.search.bounds.interval import IntervalBound
 from certmix.search.loop import Search
-from certmix.verify.boxes import GROUP, OUTER, follow, roots, split
+from certmix.verify.boxes import GROUP, INNER, OUTER, follow, roots, split
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Rejected
 from certmix.verify.narrowing import Boxes, Nodes
@@ -37,7 +37,8 @@ def boxes_of(search: Search | None, root: Root, target: float) -> tuple[Draft, f
 def refined(search: Search, root: Root, target: float, late: Callable[[], bool]) -> Draft:
     """The same tree, its leaves split until the checker finds nothing below the target in them.
 
-    What the search concludes in a leaf and the checker does not is concluded group by group.
+    What the search concludes in a leaf and the checker does not is concluded group by group. The checker narrows leaves
+    longer than nodes that are split, so the children of a leaf begin with what it would know of a node.
     """
     bound, domain = _bound(search), Domain.of(root)
     domain.propagate(root)
@@ -45,16 +46,18 @@ def refined(search: Search, root: Root, target: float, late: Callable[[], bool])
     *columns, number = bound.splits.levels()
     codes = [column.astype(np.int64) for column in columns[:3]]
     try:
-        left = follow(tree, roots(tree, domain), *codes, columns[3])
+        nodes = follow(tree, roots(tree, domain), *codes, columns[3], last=False)
     except Rejected as error:  # the search began at other roots
         raise Unproved(str(error)) from None
-    left.entry, most = number[left.entry], MOST_GROWN * len(number) + FEW
-    while len(left.entry):
+    nodes.entry, most = number[nodes.entry], MOST_GROWN * len(number) + FEW
+    while len((left := tree.narrow(nodes.take(np.arange(len(nodes.entry))), *OUTER)).entry):
         if late() or bound.splits.count > most:
             raise Unproved("the tree of boxes could not be refined in time")
+        by_entry = np.argsort(nodes.entry)
+        nodes = nodes.take(by_entry[np.searchsorted(nodes.entry, left.entry, sorter=by_entry)])
         decisions = _decided(tree, left)
-        first, _ = bound.splits.split(left.entry, *decisions)
-        left = tree.narrow(split(root, left, first, *decisions), *OUTER)
+        first, _ = bound.splits.split(nodes.entry, *decisions)
+        nodes = tree.narrow(split(root, nodes, first, *decisions), *INNER)
     return drawn(bound)
 
 
