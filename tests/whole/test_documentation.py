@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import re
 from pathlib import Path
 
@@ -98,18 +100,32 @@ def test_python_of_a_page_runs(page, workplace, capsys):
         exec(compile(block, page.name, "exec"), workplace)
 
 
+SHOWN_IN_CODE = [path for path in sorted((ROOT / "src").rglob("*.py")) if ">>> " in path.read_text()]
+
+
+@pytest.mark.parametrize("path", SHOWN_IN_CODE, ids=lambda path: path.stem)
+def test_examples_in_docstrings_are_true(path):
+    """What the reference shows below an example is what it prints."""
+    parts = path.relative_to(ROOT / "src").with_suffix("").parts
+    module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
+    found = doctest.testmod(module)
+    assert found.attempted
+    assert not found.failed
+
+
 def commands() -> list:
     """Every command of certmix in a block of a page, without its comment and what it is piped into."""
     found = []
     for page in PAGES:
         for block in re.findall(r"```(?:console)?\n(.*?)```", page.read_text(), flags=re.S):
             for line in re.findall(
-                r"^(?:\$ )?certmix ((?:solve|path|verify|constraints|reproduce|export) .*)$",
+                r"^(?:\$ )?certmix ([a-z]+(?: .*)?)$",
                 block,
                 flags=re.M,
             ):
-                if "  " not in line:
-                    found.append(pytest.param(line.split("|")[0].split(), id=f"{page.name}: {line}"))
+                said = re.split(r"\s+[|#>&]", line)[0].rstrip()
+                if "  " not in said:  # an overview has explanations there
+                    found.append(pytest.param(said.split(), id=f"{page.name}: {line}"))
     return found
 
 
