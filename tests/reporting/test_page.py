@@ -179,14 +179,15 @@ def test_any_number_of_features_and_components(d, K):
     assert np.isfinite(np.array(samples["at"])).all()
 
 
-def test_k_means_has_no_weights():
-    """The table of components has weights only where the model has them."""
-    data = np.array([[0.0], [0.5], [4.0], [4.5]])
+def test_k_means_has_no_weights_and_no_covariance():
+    """The page speaks of weights and of a covariance only where the model has them."""
+    data = np.array([[0.0, 1.0, 0.0], [0.5, 0.0, 0.0], [4.0, 0.0, 1.0], [4.5, 1.0, 1.0]])
     mixture = certmix.Problem(data, 2, variance=1.0)
     kmeans = certmix.Problem(data, 2, weights="none")
     for problem, weighted in ((mixture, True), (kmeans, False)):
         read = Reader(page(certmix.solve(problem)))
         assert ("weight" in read.sections["components"]) is weighted
+        assert ("units of the covariance" in read.sections["clusters"]) is weighted
 
 
 def test_means_in_the_units_of_the_file():

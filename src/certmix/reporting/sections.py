@@ -47,11 +47,10 @@ def clusters(shown: Shown) -> Markup:
         tag("button", component(shown, k), type="button", class_="key", data_component=k, aria_pressed="true")
         for k in range(result.n_components)
     ]
-    axes = (
-        "Principal components of the samples, in units of the known covariance."
-        if where.principal
-        else "Each mark is a sample."
-    )
+    axes = "Each mark is a sample."
+    if where.principal:
+        units = "" if result.quantity.squares else ", in units of the covariance"
+        axes = f"Principal components of the samples{units}."
     few = len(shown.drawn) < len(result.names)
     thinned = (
         f" {len(shown.drawn):,} of {len(result.names):,} samples are drawn: the least certain, and a random choice."
@@ -198,7 +197,7 @@ def certainty(shown: Shown) -> Markup | None:
             "1 at the mean of its own component, 0 half-way to the nearest other one, negative beyond: "
             "(b - a) / max(a, b) with the distances a and b to these means"
         )
-        words += "." if result.quantity.squares else ", in the metric of the known covariance."
+        words += "." if result.quantity.squares else ", in the metric of the covariance."
     else:
         return None
     strips = []
