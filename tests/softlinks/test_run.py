@@ -8,6 +8,7 @@ import pytest
 import certmix
 from certmix import CannotLink, MaximumSize, MustLink, Problem, solve
 from certmix.errors import UnsupportedError
+from certmix.observers.base import Silent
 from certmix.status import Status
 from soft_links import random_soft_links, truth_with_penalties
 
@@ -136,3 +137,22 @@ def test_summary_and_saved_result_say_what_is_broken(tmp_path: object) -> None:
     saved = certmix.Result.load(result.save(f"{tmp_path}/run"))
     assert saved.penalty == 0.5
     assert not saved.constraints[0].satisfied
+
+
+class Listening(Silent):
+    """What is said."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def message(self, text: str) -> None:
+        self.texts.append(text)
+
+
+def test_bounds_of_nodes_are_told_as_everything_else_is() -> None:
+    """The first node of k-means, without its links, is bounded by a sum of squares: here that of the result."""
+    heard = Listening()
+    problem = Problem(LINE, 2, weights="none", constraints=[MustLink(2, 3, penalty=0.5)])
+    result = solve(problem, "dual", observers=[heard])
+    assert heard.texts[0].startswith("soft links: 0 kept, 0 broken: bound ")
+    assert float(heard.texts[0].split("bound ")[1].split(",")[0]) == pytest.approx(result.sse, rel=1e-5)

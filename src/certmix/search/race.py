@@ -148,4 +148,4 @@ class Race:
         self.leading = self.ledger.bound
         if self.ledger.record is not record:
             self.ledger.record = record
-            self.ledger.message(f"race: better bound by {who}, {self.leading:.10g}")
+            self.ledger.message(f"race: better bound by {who}")

@@ -186,7 +186,8 @@ class SoftRun:
             infeasible=infeasible and inner.incumbent is None,
             certificate_level=ledger.certificate_level,
         )
-        words = "cannot be met" if infeasible else f"bound {inner.bound:.10g}, {inner.seconds:.3g} s"
+        proved = f"bound {self.problem.quantity.shown(inner.bound):.10g}"
+        words = "cannot be met" if infeasible else f"{proved}, {inner.seconds:.3g} s"
         ledger.message(f"soft links: {len(node.kept)} kept, {len(node.broken)} broken: {words}")
         if inner.incumbent is not None and not (node.kept and self.inner.certified):
             self._improve(inner.incumbent.labels)
