@@ -27,7 +27,7 @@ from certmix.ledger import Ledger, Progress
 from certmix.observers.base import Silent
 from certmix.observers.log import PlainLog
 from certmix.status import Status, Termination, Tolerances
-from certmix.stopping import Abandoned, LeftAlone, Stop, attempt, attend, current, overtime, under
+from certmix.stopping import LATE, Abandoned, LeftAlone, Stop, attempt, attend, current, overtime, under
 
 PROBLEM = Problem([[0.0], [0.5], [4.0], [4.5]], 2, variance=0.5)
 GOOD = np.array([0, 0, 1, 1])
@@ -172,7 +172,7 @@ def test_the_program_waits_at_its_end_for_work_that_was_left_alone() -> None:
     """Native code that comes back to an interpreter which is gone would abort the program."""
     script = """
 import sys, time
-from certmix.stopping import Abandoned, Stop, attend
+from certmix.stopping import LATE, Abandoned, Stop, attend
 
 def work():
     try:
@@ -314,12 +314,49 @@ def test_a_thread_that_is_left_alone_at_its_last_step_ends_without_a_word(
 
     said: list[Any] = []
     monkeypatch.setattr(threading, "excepthook", said.append)
-    monkeypatch.setattr("certmix.stopping.threading", SimpleNamespace(Event=Last, Thread=threading.Thread))
+    monkeypatch.setattr(
+        "certmix.stopping.threading",
+        SimpleNamespace(Event=Last, Thread=threading.Thread, Lock=threading.Lock),
+    )
     threads = set(threading.enumerate())
     assert attend(lambda: 1, Stop()) == 1
     for thread in set(threading.enumerate()) - threads:
         thread.join(5.0)
     assert said == []
+
+
+def test_a_thread_that_has_the_number_of_one_that_has_ended_is_not_ended() -> None:
+    """Work that ends while its time is looked at has ended; the system may have given its number to another thread."""
+    go_on, finish = threading.Event(), threading.Event()
+    before = set(threading.enumerate())
+
+    class Slow(Stop):
+        def look(self) -> bool:
+            """The first look is in time; during the second the work ends, and others begin."""
+            if not self.raised:
+                self.hoist(Termination.TIME)
+            elif not go_on.is_set():
+                go_on.set()
+                for thread in set(threading.enumerate()) - before:
+                    thread.join()
+                others.extend(threading.Thread(target=wait) for _ in range(4))
+                for thread in others:
+                    thread.start()
+                time.sleep(2 * LATE)
+            return True
+
+    def wait() -> None:
+        while not finish.is_set():  # in Python, where an exception from outside would be heard
+            time.sleep(0.01)
+        unharmed.append(threading.get_ident())
+
+    others: list[threading.Thread] = []
+    unharmed: list[int] = []
+    assert attend(lambda: go_on.wait() and 7, Slow()) == 7
+    finish.set()
+    for thread in others:
+        thread.join()
+    assert len(unharmed) == len(others)
 
 
 @pytest.mark.parametrize("error", [InfeasibleError("nothing"), MemoryError(), Abandoned()])

@@ -132,7 +132,7 @@ def attend(work: Callable[[], T], stop: Stop, limit: float = math.inf, grace: fl
     Abandoned
         When it did not. Whatever the work raises is raised here.
     """
-    ended = threading.Event()
+    ended, last_step = threading.Event(), threading.Lock()
     answers: list[T] = []
     failures: list[BaseException] = []
 
@@ -144,7 +144,8 @@ def attend(work: Callable[[], T], stop: Stop, limit: float = math.inf, grace: fl
             except BaseException as error:
                 failures.append(error)
             finally:
-                ended.set()
+                with last_step:
+                    ended.set()
 
     context = copy_context()
     thread = threading.Thread(target=context.run, args=(job,), name="certmix", daemon=True)
@@ -159,8 +160,10 @@ def attend(work: Callable[[], T], stop: Stop, limit: float = math.inf, grace: fl
                 until = max(until, time.perf_counter() + LEAST)
             left = min(LOOK, stop.left or LOOK, until - time.perf_counter())
             if left <= 0:
-                _end_thread(thread)
-                raise Abandoned
+                with last_step:  # a thread that has ended may have left its number to another one
+                    if not ended.is_set():
+                        _end_thread(thread)
+                        raise Abandoned
             ended.wait(left)
         except KeyboardInterrupt:
             stop.hoist(Termination.INTERRUPTED)

@@ -299,6 +299,14 @@ RUN = (
         STOPPING,
     ),
     Mutant(
+        "attempts: another thread is ended",
+        "A thread that has ended in time is told to end, and so may be another one with its number.",
+        "stopping.py",
+        "                    if not ended.is_set():\n                        _end_thread",
+        "                    if True:\n                        _end_thread",
+        STOPPING,
+    ),
+    Mutant(
         "margins: open nodes forgotten",
         "A search by boxes that ends early claims what was settled so far, whatever is left.",
         "sensitivity/boxes.py",
