@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -57,6 +59,17 @@ def test_components_and_constraints_are_listed():
     assert "sample 0 and sample 2 may not be together (row 4)" in text
     assert "yes" in text
     assert "more feature" in text  # seven features do not fit
+
+
+def test_what_a_constraint_costs_is_said_where_it_was_asked():
+    """In the units of the objective, as an interval where the ends differ."""
+    result = solved(1.0)
+    costs = [(0.0, 3.0), (2.0, 2.0), (1.0, np.inf)]
+    for cost, words in zip(costs, ("costs 0 to 3 nats", "costs 2 nats", "costs 1 nats or more"), strict=True):
+        lines = tuple(replace(line, cost=cost) for line in result.constraints)
+        told = replace(result, constraints=lines).summary().split()
+        assert words in " ".join(word for word in told if word != "yes")  # that stands between its lines
+    assert "costs" not in result.summary()
 
 
 def test_every_line_fits_and_the_last_sentence_says_what_is_proved():

@@ -156,6 +156,7 @@ def _constraints(result: Result) -> list[str]:
     lines = ["side constraints".ljust(WIDTH - 10) + "satisfied".rjust(10), _rule("-")]
     for item in order[:_MOST_CONSTRAINTS]:
         text = item.text + (f" ({item.source})" if item.source else "")
+        text += "" if item.cost is None else f": costs {gain(result, item.cost, result.quantity.unit)}"
         wrapped = textwrap.wrap(text, WIDTH - 10) or [""]
         lines.append(
             wrapped[0].ljust(WIDTH - 10)
@@ -167,6 +168,16 @@ def _constraints(result: Result) -> list[str]:
         worst = "" if order[_MOST_CONSTRAINTS].satisfied is False else ", all satisfied"
         lines.append(f"({hidden} more{worst}: see result.constraints)")
     return lines
+
+
+def gain(result: Result, cost: tuple[float, float] | None, unit: str = "") -> str:
+    """What dropping a constraint would gain; empty where that is not known."""
+    if cost is None:
+        return ""
+    low, high = (result.quantity.shown(end) for end in cost)
+    most, more = (f" to {high:.4g}", "") if math.isfinite(high) else ("", " or more")
+    near = high - low <= 1e-3 * max(1.0, high)
+    return f"{low:.4g}{'' if near else most} {unit}".rstrip() + more
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

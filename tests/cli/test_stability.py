@@ -32,19 +32,21 @@ def test_json_has_the_agreed_entries(certmix) -> None:
 
 def test_files(certmix, files: Path) -> None:
     """The margins are in a file of their own and in assignments.csv; a run without them takes them away again."""
-    assert certmix(f"{RUN} --out found --quiet").code == 0
+    assert certmix(f"{RUN} --within 1.5 --out found --quiet").code == 0
     found = json.loads((files / "found" / "stability.json").read_text())
     with open(files / "found" / "assignments.csv") as file:
         rows = list(csv.DictReader(file))
     assert [row["sample"] for row in rows] == [sample["name"] for sample in found["samples"]]
     assert [row["state"] for row in rows] == [sample["state"] for sample in found["samples"]]
     assert float(rows[0]["margin_lower"]) == found["samples"][0]["margin_lower"]
-    assert (files / "found" / "result.json").exists()
+    again = json.loads((files / "found" / "result.json").read_text())["command"]
+    assert again == "certmix stability data.csv --components 2 --columns a,b --variance 0.1 --within 1.5"
     options = "data.csv --columns a,b --variance 0.1 -k 2"
     verdict = certmix(f"verify found/stability-certificate.json {options}")
     assert verdict.code == 0
     assert (
-        "in every clustering within 2 nats of it 6 pairs of samples are together" in verdict.out + verdict.err
+        "in every clustering within 1.5 nats of it 6 pairs of samples are together"
+        in verdict.out + verdict.err
     )
     assert (
         certmix("verify found/stability-certificate.json data.csv --columns a,b --variance 0.2 -k 2").code

@@ -328,7 +328,7 @@ RUN = (
         "sensitivity/run.py",
         "self._settle(i, found, min(bounds))",
         "self._settle(i, found, max(bounds))",
-        OF_ALL,
+        MARGINS,
     ),
     Mutant(
         "margins: links cost nothing",

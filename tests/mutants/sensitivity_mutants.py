@@ -11,6 +11,7 @@ RUN = ("tests/sensitivity/test_run.py",)
 WITNESSES = ("tests/sensitivity/test_witnesses.py",)
 KEPT = ("tests/selection/test_kept.py",)
 SOFT = ("tests/softlinks/test_run_small.py",)
+COSTS = ("tests/sensitivity/test_dropping.py",)
 
 
 def planted(
@@ -59,6 +60,21 @@ SENSITIVITY = (
     planted("alternatives: all components are alike", "The same clusters in other components are the same clustering.",
             "partitions.py", "classes = interchangeable(problem)\n    free",
             "classes = 0 * interchangeable(problem)\n    free"),
+    planted("margins: soft links are not there", "What is found with a link more pays no penalties.", "forced.py",
+            "constraints=[*problem.given_constraints, *constraints]",
+            "constraints=[*(c for c in problem.given_constraints if not getattr(c, 'penalty', 0)), *constraints]"),
+    planted("alternatives: every copy moves", "A sample that stands for several is told as often.", "alternatives.py",
+            "for i in rows[own[rows] != reported[rows]].tolist()",
+            "for i in np.flatnonzero(own != reported).tolist()"),
+    planted("alternatives: costs in nats", "What other clusterings of k-means cost is not in sums of squares.",
+            "alternatives.py", "Alternative(given, p.quantity.shown(value)", "Alternative(given, value"),
+    planted("alternatives: noise is a cluster", "Labels of noise are those of a cluster in the list.",
+            "alternatives.py", "given, extra = as_shown(p, own),", "given, extra = own[p.samples.first],"),
+    planted("costs: without those before, too", "A constraint costs what it costs with all before it.", "dropping.py",
+            "enumerate(problem.constraints) if j != i]", "enumerate(problem.constraints) if j > i]", COSTS),
+    planted("costs: a bound for the other end", "No constraint costs more than the bound of the problem says.",
+            "dropping.py", "math.nextafter(result.objective - without.lower_bound, math.inf)",
+            "math.nextafter(result.lower_bound - without.lower_bound, math.inf)", COSTS),
     planted("margins: any earlier certificate", "What an earlier run had proved of margins is not checked.", "proof.py",
             "if not verdict.verified:", "if False:", RUN),
     planted("margins: of any delta", "What an earlier run had proved counts for a larger delta, too.", "proof.py",

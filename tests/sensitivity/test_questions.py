@@ -1,4 +1,4 @@
-"""Questions of all kinds, against enumeration: labels, units, copies, noise."""
+"""Questions of all kinds, against enumeration: labels, units, copies, noise, links that may bend, missing values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from certmix import Label, MaximumSize, MinimumSize, Problem, solve
+from certmix import CannotLink, Label, MaximumSize, MinimumSize, MustLink, Problem, solve
 from certmix.sensitivity.alternatives import alternatives
 from certmix.sensitivity.margins import State
 from certmix.sensitivity.questions import NOBODY, NOISE, Question, Questions
@@ -15,6 +15,7 @@ from certmix.sensitivity.run import stability
 from nearly_optimal import Enumerated, assert_alternatives, assert_margins
 
 LINE = np.array([0.0, 0.3, 1.4, 2.6, 3.1, 5.0])[:, None]
+PLANE = np.column_stack([LINE[:, 0], [1.0, np.nan, 0.2, 3.0, np.nan, 2.0]])
 KINDS: dict[str, dict[str, Any]] = {
     "labels": {"variance": 0.4, "constraints": [Label(0, 0), Label(1, 0), Label(4, 1)]},
     "one label": {"variance": 0.4, "constraints": [Label(2, 0)], "weights": [0.3, 0.7]},
@@ -25,13 +26,23 @@ KINDS: dict[str, dict[str, Any]] = {
     "weights": {"weights": "none", "sample_weight": [0.5, 1.5, 2.0, 0.7, 2.5, 3.0]},
     "noise": {"variance": 0.05, "noise": 0.02},
     "trimmed": {"weights": "none", "noise": "trimmed", "constraints": [MaximumSize(1, "noise")]},
+    "soft links": {
+        "variance": 0.4,
+        "constraints": [MustLink(2, 3, penalty=1.7), CannotLink(0, 1, penalty=0.9), CannotLink(4, 5)],
+    },
+    "soft links in sums of squares": {
+        "weights": "none",
+        "n_components": 3,
+        "constraints": [MustLink(1, 2, penalty=0.1), CannotLink(3, 4, penalty=0.3)],
+    },
+    "missing": {"data": PLANE, "variance": 0.4, "missing": "keep"},
 }
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_margins_and_alternatives_are_those_of_enumeration(kind: str) -> None:
     """Whatever the samples stand for and the objective is counted in; nothing is left undecided."""
-    problem = Problem(LINE, **{"n_components": 2, **KINDS[kind]})
+    problem = Problem(**{"data": LINE, "n_components": 2, **KINDS[kind]})
     result, every = solve(problem, "enumerate", verify=False), Enumerated(problem)
     unit = problem.quantity.shown(0.02 * result.objective) if problem.squares else 1.0
     pairs = [(0, 5), (1, 2), (4, 5)]
@@ -42,6 +53,8 @@ def test_margins_and_alternatives_are_those_of_enumeration(kind: str) -> None:
         assert others.complete
         assert_alternatives(every, others, 1000)
         assert all(one.labels.max() < problem.n_clusters for one in others.clusterings)
+        for one in others.clusterings:  # every sample that is elsewhere once, however many it stands for
+            assert len(one.moved) == np.count_nonzero(one.labels != others.clusterings[0].labels)
         extra = [one.objective - others.clusterings[0].objective for one in others.clusterings]
         assert [one.extra for one in others.clusterings] == pytest.approx(extra, abs=1e-9 * max(1.0, unit))
 

@@ -13,9 +13,10 @@ from certmix import CannotLink, Label, MinimumSize, MustLink, Problem
 from certmix.engines import engine, why_not
 from certmix.errors import InfeasibleError, InputError
 from certmix.problem.features import features
+from certmix.sensitivity.forced import Forced
 from certmix.sensitivity.margins import Stability, State
 from certmix.sensitivity.run import stability
-from certmix.status import Status
+from certmix.status import Status, Termination
 from masses import with_masses
 from nearly_optimal import Enumerated, assert_margins
 from random_instances import random_problem
@@ -104,6 +105,22 @@ def test_margins_where_values_count_other_than_once(seed: int) -> None:
 def test_margins_of_many_random_problems_are_those_of_enumeration(first: int) -> None:
     """The same for thousands."""
     assert sum(against_enumeration(seed) for seed in range(first, first + 100)) > 100
+
+
+def test_of_a_sample_alone_every_component_has_to_be_dear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not fixed while there is one of which too little is known that it may share with others."""
+    data = np.array([0.0, 0.3, 5.0, 5.2, 30.0])[:, None]
+    problem = Problem(data, 3, variance=0.5, weights=[0.5, 0.4, 0.1])
+    result = certmix.solve(problem, "enumerate", verify=False)
+    for near in (0, 1, 2):
+
+        def found(asked: Forced, *_: object, near: int = near) -> certmix.Result:
+            known = result.objective + 100.0 * (asked.constraints[0].component != near)  # type: ignore[attr-defined]
+            return replace(result, lower_bound=known, termination=Termination.NODES)
+
+        monkeypatch.setattr("certmix.sensitivity.run.forced", found)
+        alone = stability(result, 1e-3, problem=problem, threads=1, verify=False, engine="dual").samples[4]
+        assert (alone.representative, alone.state, alone.lower) == (None, State.UNDECIDED, 0.0)
 
 
 @pytest.fixture(scope="module")

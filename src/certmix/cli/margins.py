@@ -70,7 +70,7 @@ def run_stability(request: Request, options: Options, output: StabilityOutput) -
 
         return stability(result, output.within, pairs=pairs, known=known, listener=listen, **given)
 
-    return _run(request, options, output, margins, check)
+    return _run("stability", request, options, output, margins, check)
 
 
 def run_alternatives(request: Request, options: Options, output: AlternativesOutput) -> int:
@@ -87,10 +87,11 @@ def run_alternatives(request: Request, options: Options, output: AlternativesOut
 
         return alternatives(result, output.within, limit=output.limit, listener=listen, **given)
 
-    return _run(request, options, output, others)
+    return _run("alternatives", request, options, output, others)
 
 
 def _run(
+    name: str,
     request: Request,
     options: Options,
     output: StabilityOutput | AlternativesOutput,
@@ -107,7 +108,8 @@ def _run(
     asked = prepared(request, output, check)
     with interruption.held():  # from here on there is something to lose
         begin = time.perf_counter()
-        result = _solved(asked, request, options, output)
+        result = _solved(asked, options, output, command(request, options, name, output))
+        result = with_options(result, request)
         if output.out is not None:  # it is there whatever becomes of the margins
             with suppress(OutputError):  # said at the end, where it fails again
                 write_files(result, asked, output.out)
@@ -138,7 +140,7 @@ def _require_begun(directory: Path) -> None:
 
 
 def _solved(
-    asked: Asked, request: Request, options: Options, output: StabilityOutput | AlternativesOutput
+    asked: Asked, options: Options, output: StabilityOutput | AlternativesOutput, again: str
 ) -> Result:
     """The clustering; of a run that is resumed the one that it had come to, unless it was still being looked for."""
     earlier = options.resume
@@ -147,7 +149,7 @@ def _solved(
         if known is not None:
             return replace(known, transform=asked.transform)
         options = replace(options, resume=None, start=options.start or earlier)
-    return with_options(solved(asked, options, output, command(request, options)), request)
+    return solved(asked, options, output, again)
 
 
 def _found(asked: Asked, result: Result, options: Options, spent: float, after: Next) -> Found:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Collection
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from certmix.cli.commands import data_or
 from certmix.cli.flags import flag
@@ -215,10 +215,10 @@ def stated(request: Request) -> set[str]:
     return {part for part, given in told.items() if given}
 
 
-def told(asked: Request | Options, *, without: Collection[str] = ("data",)) -> str:
+def told(asked: Any, *, without: Collection[str] = ("data",)) -> str:
     """The options that were given, as one would type them (files without their folders)."""
     words: list[str] = []
-    known = options_of(Request if isinstance(asked, Request) else Options)
+    known = options_of(type(asked))
     for f in fields(asked):
         value = getattr(asked, f.name)
         if f.name in without or value is None or value == f.default or known[f.name].python_only:
@@ -229,11 +229,16 @@ def told(asked: Request | Options, *, without: Collection[str] = ("data",)) -> s
     return shlex.join(words)
 
 
-def command(request: Request, options: Options) -> str:
-    """The command that repeats a run, in a folder that holds its files."""
+def command(request: Request, options: Options, name: str = "solve", output: Any = None) -> str:
+    """The command that repeats a run, in a folder that holds its files. Where the output goes is not in it."""
     data = request.data if built_in(request) else Path(request.data).name
-    own = told(options, without=("resume",))  # a run that was taken up again is repeated from its beginning
-    return " ".join(filter(None, ("certmix solve", shlex.quote(data), told(request), own)))
+    words = ["certmix", name, shlex.quote(data), told(request)]
+    if output is not None:
+        words.append(
+            told(output, without=[f for f, option in options_of(type(output)).items() if option.panel])
+        )
+    words.append(told(options, without=("resume",)))  # what was taken up again is repeated from its beginning
+    return " ".join(filter(None, words))
 
 
 def given(request: Request, panel: str) -> list[str]:

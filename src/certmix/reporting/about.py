@@ -13,7 +13,7 @@ from certmix.reporting.sections import note, section
 from certmix.reporting.tables import pairs, table
 from certmix.result import Result
 from certmix.status import Status
-from certmix.summary import number, percent
+from certmix.summary import gain, number, percent
 
 
 def headline(result: Result) -> Markup:
@@ -143,7 +143,7 @@ def constraints(result: Result) -> Markup | None:
             else tag("strong", "no" if c.penalty is None else "broken", class_="badge bad"),
             "" if c.tight is None or not c.satisfied else "tight" if c.tight else "slack",
             own_words(c.room if c.satisfied else ""),
-            *([_cost(result, c.cost)] if costs else []),
+            *([gain(result, c.cost)] if costs else []),
         ]
         for c in shown
     ]
@@ -168,16 +168,6 @@ def constraints(result: Result) -> Markup | None:
 
 
 MOST_CONSTRAINTS = 300
-
-
-def _cost(result: Result, cost: tuple[float, float] | None) -> str:
-    """What dropping a constraint would gain."""
-    if cost is None:
-        return ""
-    low, high = (result.quantity.shown(end) for end in cost)
-    if not math.isfinite(high):
-        return f"{low:.4g} or more"
-    return f"{low:.4g}" if high - low <= 1e-3 * max(1.0, high) else f"{low:.4g} to {high:.4g}"
 
 
 def proof(result: Result) -> Markup:

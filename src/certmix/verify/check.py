@@ -138,14 +138,8 @@ def _value(proof: Proof) -> float:
 
 
 def _said(stated: statement.Statement, most: float, bound: float, how: str) -> str:
-    """What is proved, in the units of the user: a power of two times a number is exact, else it is rounded outwards."""
-    squares = "SSE + penalties" if stated.soft else "SSE"
-    name, unit, factor = (
-        ("objective", " nats", 1.0) if stated.squares is None else (squares, "", stated.squares)
-    )
-    above, below = factor * most, factor * bound
-    if math.frexp(factor)[0] != 0.5:
-        above, below = math.nextafter(above, math.inf), math.nextafter(below, -math.inf)
+    """What is proved, in the units of the user."""
+    (name, unit), above, below = stated.words, stated.told(most, math.inf), stated.told(bound, -math.inf)
     return (
         f"the clustering has {name} {above:.10g} and no clustering is better than {below:.10g}{how}, "
         f"so it is within {max(0.0, above - below):.3g}{unit} of the optimum"

@@ -104,6 +104,21 @@ class Statement:
         plain = not (self.unknown or self.half_log_det.any() or self.prior_precision.any())
         return 2.0 / p if one and plain and fixed is not None and (fixed == 1.0).all() else None
 
+    def told(self, value: float, direction: float) -> float:
+        """A value of the objective in the units of the user: exact, or rounded towards this infinity."""
+        factor = 1.0 if self.squares is None else self.squares
+        exact = math.frexp(factor)[0] == 0.5  # a power of two
+        return factor * value if exact else math.nextafter(factor * value, direction)
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """What the objective is called there, and its unit."""
+        return (
+            ("objective", " nats")
+            if self.squares is None
+            else ("SSE + penalties" if self.soft else "SSE", "")
+        )
+
     def precision_of(self, k: int) -> np.ndarray:
         return self.precision[k if len(self.precision) > 1 else 0]
 

@@ -101,6 +101,18 @@ def test_the_sentence_says_what_is_proved(made: Certificate) -> None:
     assert "within 2 nats of it 24 pairs of samples are together and 1 are apart" in said(made)
 
 
+def test_of_k_means_it_speaks_of_sums_of_squares() -> None:
+    """As the program does: neither the objective nor delta are in nats, and delta is not rounded up."""
+    data = TWO[::4]
+    result = certmix.solve(Problem(data, 2, weights="none"), threads=1)
+    found = stability(result, 3.0, threads=1)
+    assert found.verdict is not None
+    words = f"the clustering has SSE {result.sse:.10g}, and in every clustering within "
+    assert words in found.verdict.sentence
+    within = float(found.verdict.sentence.split(words)[1].split(" of it")[0])
+    assert 2.999999999 < within <= 3.0
+
+
 def test_a_pair_that_was_not_proved_is_rejected(made: Certificate) -> None:
     """The sample in the middle is with nobody for sure."""
     pairs = [*made.document["pairs"], [0, 24, 1]]

@@ -64,9 +64,10 @@ def proved(whole: Proof, most: float) -> str:
     labels = whole.evidence.integers("incumbent/labels", whole.stated.n)
     if ((labels[i] == labels[j]) != are_together).any():
         raise Rejected("a pair that it claims is not so in its own clustering")
-    together = int(claimed[:, 2].sum())
+    together, (name, unit) = int(claimed[:, 2].sum()), whole.stated.words
+    above, near = whole.stated.told(most, math.inf), whole.stated.told(within, -math.inf)
     return (
-        f"the clustering has objective {most:.10g}, and in every clustering within {within:g} nats of it "
+        f"the clustering has {name} {above:.10g}, and in every clustering within {near:.10g}{unit} of it "
         f"{together} pairs of samples are together and {len(claimed) - together} are apart"
     )
 
