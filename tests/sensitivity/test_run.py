@@ -115,8 +115,8 @@ def test_of_a_sample_alone_every_component_has_to_be_dear(monkeypatch: pytest.Mo
     for near in (0, 1, 2):
 
         def found(asked: Forced, *_: object, near: int = near) -> certmix.Result:
-            known = result.objective + 100.0 * (asked.constraints[0].component != near)  # type: ignore[attr-defined]
-            return replace(result, lower_bound=known, termination=Termination.NODES)
+            dear = getattr(asked.constraints[0], "component", near) != near
+            return replace(result, lower_bound=result.objective + 100.0 * dear, termination=Termination.NODES)
 
         monkeypatch.setattr("certmix.sensitivity.run.forced", found)
         alone = stability(result, 1e-3, problem=problem, threads=1, verify=False, engine="dual").samples[4]

@@ -222,7 +222,7 @@ class _Tree:
         Unproved
             When a set may cost less than its price.
         """
-        cheaper, cheap = self.torn.cheap(self.torn.left(axis.astype(np.int64), cut.astype(np.float64)))
-        if cheaper.any() or self.torn.alone()[0]:
-            raise Unproved("a set may cost less than its price")
-        return np.asarray(~cheap.any(axis=0))
+        try:
+            return ~self.torn.torn(axis.astype(np.int64), cut.astype(np.float64))
+        except Rejected as error:
+            raise Unproved(str(error)) from None

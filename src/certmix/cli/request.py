@@ -218,7 +218,8 @@ def stated(request: Request) -> set[str]:
 def told(asked: Any, *, without: Collection[str] = ("data",)) -> str:
     """The options that were given, as one would type them (files without their folders)."""
     words: list[str] = []
-    known = options_of(type(asked))
+    kind: type = type(asked)
+    known = options_of(kind)
     for f in fields(asked):
         value = getattr(asked, f.name)
         if f.name in without or value is None or value == f.default or known[f.name].python_only:
@@ -234,9 +235,8 @@ def command(request: Request, options: Options, name: str = "solve", output: Any
     data = request.data if built_in(request) else Path(request.data).name
     words = ["certmix", name, shlex.quote(data), told(request)]
     if output is not None:
-        words.append(
-            told(output, without=[f for f, option in options_of(type(output)).items() if option.panel])
-        )
+        kind: type = type(output)
+        words.append(told(output, without=[f for f, option in options_of(kind).items() if option.panel]))
     words.append(told(options, without=("resume",)))  # what was taken up again is repeated from its beginning
     return " ".join(filter(None, words))
 

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from certmix.verify.boxes import follow
+from certmix.verify.boxes import WORK, follow
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.lagrangian import Pricing, combine, pairs_apart, priced_tree
@@ -113,6 +113,18 @@ class Torn:
         cheap = value < self.target
         return bool((value < self.psi).any()), cheap[self.first] | cheap[self.second]
 
+    def torn(self, axis: Array, cut: Array) -> Array:
+        """Which pairs a set may tear that costs less than psi + excess; rejected if one may cost less than psi."""
+        nodes, (below, torn) = self.left(axis, cut), self.alone()
+        step = max(1, WORK // (self.boxes.root.N + len(torn)))
+        for first in range(0, len(nodes.entry), step):
+            cheaper, cheap = self.cheap(nodes.take(slice(first, first + step)))
+            below |= bool(cheaper.any())
+            torn |= cheap.any(axis=0)
+        if below:
+            raise Rejected("a set may cost less than its price")
+        return torn
+
 
 def torn_sets(
     root: Root, domain: Domain, multipliers: Array, apart: Array, psi: Array, pairs: Array, target: float
@@ -150,9 +162,5 @@ def by_prices(root: Root, domain: Domain, evidence: Evidence, target: float, pai
         if sets is None:
             continue
         axis = evidence.integers(f"axis/{i}", None, low=-1, high=root.d + root.N)
-        cheaper, torn = sets.cheap(sets.left(axis, evidence.floats(f"cut/{i}", None)))
-        below, alone = sets.alone()
-        if below or cheaper.any():
-            raise Rejected(f"a set of price {i} may cost less than that")
-        together &= ~(torn.any(axis=0) | alone)
+        together &= ~sets.torn(axis, evidence.floats(f"cut/{i}", None))
     return together
