@@ -102,6 +102,26 @@ def test_whoever_solved_it_the_certificate_is_verified(engine: str, weights: str
     assert verdict.value == pytest.approx(result.objective, rel=1e-12)
 
 
+def test_what_would_take_long_to_enumerate_has_the_proof_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a million clusterings are looked at one by one only where there is no other proof."""
+    problem = shaken(20, 2, 2, 3).replace(constraints=[CannotLink(0, 1)])
+    result = certmix.solve(problem, "sdp", certificate=True)
+    assert result.certificate is not None
+    assert {step["kind"] for step in result.certificate.document["steps"]} == {"semidefinite"}
+    assert result.certificate_level == "verified"
+    few = shaken(14, 2, 2, 3).replace(constraints=[CannotLink(0, 1)])
+
+    def unproved(*_: object) -> None:
+        raise Unproved("no proof")
+
+    monkeypatch.setattr("certmix.certificate.semidefinite.recorded", unproved)
+    with tuned(prove, quick_seconds=0.0):
+        result = certmix.solve(few, "sdp", certificate=True)
+    assert result.certificate is not None
+    assert [step["kind"] for step in result.certificate.document["steps"]] == ["enumerate"]
+    assert result.certificate_level == "verified"
+
+
 def test_links_sizes_and_labels_are_certified() -> None:
     """A problem with side constraints of several kinds, small enough to be quick, too large to be enumerated."""
     problem = shaken(22, 2, 3, 5)

@@ -108,14 +108,22 @@ def make(
         return _infeasible(problem, result, root, _late(end, should_stop))
     domain = Domain.of(root)
     domain.propagate(root)
-    one = ["dynamic"] * (dynamic.refusal(root, domain) is None) + ["enumerate"] * (count(domain) <= MOST)
-    if one and not _quick_boxes(record, root, result, count(domain)):
+    clusterings = count(domain)
+    quick = record is None or clusterings * TUNING.clustering_seconds <= TUNING.quick_seconds
+    one = ["dynamic"] * (dynamic.refusal(root, domain) is None)
+    one += ["enumerate"] * (quick and clusterings <= MOST)
+    if one and not _quick_boxes(record, root, result, clusterings):
         return _recomputed(problem, result, one)
-    if record is not None and not isinstance(record, RunRecord):
-        from certmix.certificate.semidefinite import recorded
+    try:
+        if record is not None and not isinstance(record, RunRecord):
+            from certmix.certificate.semidefinite import recorded
 
-        return recorded(problem, result, record)
-    return _anew(problem, result, record or RunRecord(), root, threads, end, should_stop)
+            return recorded(problem, result, record)
+        return _anew(problem, result, record or RunRecord(), root, threads, end, should_stop)
+    except Unproved:
+        if clusterings > MOST or should_stop():
+            raise
+        return _recomputed(problem, result, ["enumerate"])
 
 
 def _quick_boxes(record: Any, root: Root, result: Result, clusterings: float) -> bool:
