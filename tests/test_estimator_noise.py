@@ -15,7 +15,7 @@ DATA = np.concatenate(
 
 def test_a_mixture_with_noise() -> None:
     """The two samples that are far from both clusters are noise, also when they are predicted."""
-    model = CertifiedGaussianMixture(2, variance=1.0, noise="auto").fit(DATA)
+    model = CertifiedGaussianMixture(2, variance=1.0, noise="auto", verify=True).fit(DATA)
     assert np.flatnonzero(model.labels_ == -1).tolist() == [16, 17]
     assert np.array_equal(model.predict(DATA), model.labels_)
     assert model.means_.shape == (2, 2)

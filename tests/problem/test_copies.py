@@ -77,7 +77,7 @@ def test_the_optimum_is_that_of_weighted_sums() -> None:
     all_labels = [np.array(z) for z in itertools.product(range(2), repeat=7)]
     best = min(by_hand(problem, z, WEIGHT, DATA) for z in all_labels if allowed(z))
     for engine in ("enumerate", "interval", "dual", "sdp"):
-        result = solve(problem, engine)
+        result = solve(problem, engine, verify=True)
         assert result.objective == pytest.approx(best, rel=1e-12)
         assert result.lower_bound <= best * (1 + 1e-12)
         assert result.certificate_level == "verified"

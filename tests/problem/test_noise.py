@@ -71,7 +71,7 @@ def test_the_optimum_is_that_of_all_labellings(engine: str, limits: tuple[int, i
     rules = [MinimumSize(limits[0], "noise"), MaximumSize(limits[1], "noise")]
     given = {"part_size": 4} if engine == "parts" else {}
     problem = Problem(DATA, 2, variance=0.7, noise=density, constraints=rules)
-    result = solve(problem, engine, **given)  # type: ignore[arg-type]
+    result = solve(problem, engine, verify=True, **given)  # type: ignore[arg-type]
     cost, labels = best(DATA, 0.7, density, *limits)
     assert result.objective + 7 * math.log(2 * math.pi) == pytest.approx(cost, rel=1e-9)
     assert result.labels is not None
@@ -84,7 +84,7 @@ def test_the_optimum_is_that_of_all_labellings(engine: str, limits: tuple[int, i
 def test_trimmed_k_means(engine: str, most: int) -> None:
     """Noise costs nothing in k-means, and holds as many samples as it may."""
     problem = Problem(DATA, 2, weights="none", noise="trimmed", constraints=[MaximumSize(most, "noise")])
-    result = solve(problem, engine)
+    result = solve(problem, engine, verify=True)
     assert result.sse == pytest.approx(trimmed(DATA, most), rel=1e-9)
     assert result.sizes is not None
     assert result.sizes[-1] == most
@@ -144,7 +144,8 @@ def test_weighted_samples_and_noise() -> None:
     assert labels is not None
     assert labels[6] != -1
     rules = [MaximumSize(2, "noise")]
-    result = solve(Problem(DATA, 2, variance=0.7, noise=0.002, sample_weight=weight, constraints=rules))
+    problem = Problem(DATA, 2, variance=0.7, noise=0.002, sample_weight=weight, constraints=rules)
+    result = solve(problem, verify=True)
     assert result.labels is not None
     assert result.labels[6] == -1
     assert result.certificate_level == "verified"

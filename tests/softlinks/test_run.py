@@ -28,12 +28,12 @@ def test_a_link_is_broken_when_that_is_cheaper(engine: str) -> None:
     free, held = pulled(0.0), Problem(LINE, 2, variance=0.25, weights="uniform", constraints=[MustLink(2, 3)])
     price = solve(held, "enumerate").objective - solve(free, "enumerate").objective
     assert price > 1.0
-    cheap = solve(pulled(0.5 * price), engine)
+    cheap = solve(pulled(0.5 * price), engine, verify=True)
     assert cheap.status is Status.OPTIMAL
     assert cheap.objective == pytest.approx(solve(free, "enumerate").objective + 0.5 * price)
     assert not cheap.constraints[0].satisfied
     assert cheap.penalty == pytest.approx(0.5 * price)
-    dear = solve(pulled(2.0 * price), engine)
+    dear = solve(pulled(2.0 * price), engine, verify=True)
     assert dear.objective == pytest.approx(solve(held, "enumerate").objective)
     assert dear.constraints[0].satisfied
     assert dear.penalty == 0.0
@@ -57,7 +57,7 @@ def test_bound_and_clustering_agree_with_every_clustering(seed: int) -> None:
 def test_soft_links_that_contradict_each_other_are_no_contradiction() -> None:
     """Together and apart: the cheaper one is broken."""
     links = [MustLink(0, 1, penalty=3.0), CannotLink(0, 1, penalty=1.0), CannotLink(0, 1, 2, penalty=0.5)]
-    result = solve(Problem(LINE, 2, variance=0.25, constraints=links))
+    result = solve(Problem(LINE, 2, variance=0.25, constraints=links), verify=True)
     assert result.status is Status.OPTIMAL
     assert [c.satisfied for c in result.constraints] == [True, False, False]
     assert result.penalty == pytest.approx(1.5)
@@ -100,7 +100,7 @@ def test_hard_em_counts_penalties(seed: int) -> None:
 def test_hard_constraints_that_cannot_be_met_are_said() -> None:
     """Soft links never make a problem infeasible; others do, with a proof."""
     links = [MustLink(0, 1), CannotLink(0, 1), MustLink(2, 3, penalty=1.0)]
-    result = solve(Problem(LINE, 2, variance=0.25, constraints=links))
+    result = solve(Problem(LINE, 2, variance=0.25, constraints=links), verify=True)
     assert result.status is Status.INFEASIBLE
     assert result.certificate_level == "verified"
 
