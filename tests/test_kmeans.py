@@ -58,7 +58,7 @@ def least(data: np.ndarray, k: int, allowed=lambda z: True) -> float:
 
 def test_the_inertia_is_the_least(blobs):
     """Of all clusterings, with a bound that is no more and a gap that is relative to it."""
-    model = CertifiedKMeans(2).fit(blobs)
+    model = CertifiedKMeans(2, verify=True).fit(blobs)
     truth = least(blobs, 2)
     assert model.inertia_ == pytest.approx(truth, rel=1e-12)
     assert truth * (1 - 1e-6) <= model.inertia_lower_bound_ <= truth
@@ -236,3 +236,77 @@ def test_a_lost_index_is_explained(blobs):
     with pytest.raises(InputError, match=r"set_output\(transform=.pandas.\)"):
         model.fit(frame, certifiedkmeans__constraints=[MustLink("s0", "s10")])
     model.fit(frame, certifiedkmeans__constraints=[MustLink(0, 10)])
+
+
+ODD = {
+    "n_init": ([0, 1.5, True, "many"], "n_init|restarts"),
+    "init": (
+        ["k-means++", np.zeros((3, 2)), np.full((2, 2), np.nan), [["a", "b"], ["c", "d"]]],
+        "init must be",
+    ),
+    "certificate": (["x"], "certificate must be"),
+    "missing": (["nan"], "missing must be"),
+    "noise_max": ([-1, 1.5, "3", np.nan], "^noise_max: "),
+    "noise_min": ([-1], "^noise_min: "),
+    "min_size": ([-1], "^min_size: "),
+    "max_size": (["x"], "^max_size: "),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_parameter_is_named(blobs, name):
+    """The error names the parameter as the user wrote it."""
+    values, said = ODD[name]
+    for value in values:
+        with pytest.raises(InputError, match=said):
+            CertifiedKMeans(2, **{name: value}).fit(blobs)
+
+
+@pytest.mark.parametrize(
+    "weight", [[np.nan] + [1.0] * 10, [-1] + [1] * 10, ["a"] * 11, [1] * 10, np.ones((11, 1))]
+)
+def test_odd_weights_are_refused_everywhere(blobs, weight):
+    """Fitting and scoring alike: no weight is taken for another one, and the sample is named."""
+    model = CertifiedKMeans(2).fit(blobs)
+    single = np.shape(weight) == (11,) and not isinstance(weight[0], str)
+    for call in (model.fit, model.score):
+        with pytest.raises(InputError, match="sample 0 has weight" if single else "sample_weight must be"):
+            call(blobs, sample_weight=weight)
+
+
+def test_the_score_counts_weights(blobs):
+    """Minus the inertia, for the samples of the fit and the same weights; one number is that of all."""
+    weight = np.arange(1, 12) / 2
+    model = CertifiedKMeans(2, n_init="auto").fit(blobs, sample_weight=weight)
+    assert model.score(blobs, sample_weight=weight) == pytest.approx(-model.inertia_)
+    assert model.score(blobs, sample_weight=2) == pytest.approx(2 * model.score(blobs))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"min_size": 5},
+        {"init": [[0.0, 0.0], [99.0, 99.0]]},
+        {"noise_max": 2, "noise_min": 2},
+        {"min_size": 5, "sample_weight": [0, 2] + [1] * 9},
+        {"constraints": [MustLink(0, 10), CannotLink(0, 1)]},
+        {"min_size": 5, "constraints": [MustLink(0, 10, penalty=0.1)]},
+    ],
+)
+def test_centres_to_start_from_need_not_obey_the_constraints(blobs, options):
+    """Samples go to the nearest of the given centres as far as the side constraints allow; the answer is the same."""
+    own = {"init": blobs[:2], **options}
+    given = {name: own.pop(name) for name in ("sample_weight", "constraints") if name in own}
+    model = CertifiedKMeans(2, n_init=1, **own).fit(blobs, **given)
+    again = clone(model).set_params(init=None).fit(blobs, **given)
+    assert model.inertia_ == pytest.approx(again.inertia_)
+    np.testing.assert_array_equal(model.labels_, again.labels_)
+
+
+def test_blank_names_are_numbers_where_nobody_asks_for_them(blobs):
+    """As names that stand twice: a warning, and an error only where constraints need names."""
+    frame = pd.DataFrame(blobs, index=[None, *map(str, range(10))])
+    with pytest.warns(UserWarning, match="blank names"):
+        assert CertifiedKMeans(2).fit(frame).result_.names == tuple(map(str, range(11)))
+    with pytest.raises(InputError, match="position 0 has a blank name"):
+        CertifiedKMeans(2).fit(frame, constraints=[MustLink("1", "2")])

@@ -262,18 +262,18 @@ class CertifiedGaussianMixture(CertifiedClustering):
             )
 
         if isinstance(self.n_components, str) and self.n_components == "auto":
-            self.path_, result = self._best(make, data, kept)
+            self.path_, result = self._best(make, len(data))
             problem = make(self.path_.best)
         else:
             with naming():
                 problem = make(self.n_components)
-            options = self._options(data, self.n_components, kept)
+            options = self._options(problem, kept)
             result = solve(problem, options=options, verbose=self.verbose)
         self._keep(problem, result)
         self._label_left_out(every, kept)
         return self
 
-    def _best(self, make: Any, data: np.ndarray, kept: np.ndarray | None) -> tuple[Path, Result]:
+    def _best(self, make: Any, n_samples: int) -> tuple[Path, Result]:
         """The comparison of all numbers of components, and the clustering of the best."""
         try:
             least, most = map(int, self.n_components_range)
@@ -291,9 +291,9 @@ class CertifiedGaussianMixture(CertifiedClustering):
             raise InputError(
                 'init is about one number of components; with n_components="auto" there are many'
             )
-        own = self._options(data, self.n_components, kept)
+        own = self._options()
         with naming():
-            found = path(make, range(least, min(most, len(data)) + 1), options=own, verbose=self.verbose)
+            found = path(make, range(least, min(most, n_samples) + 1), options=own, verbose=self.verbose)
         if found.result is None:
             if all(row.status is Status.INFEASIBLE for row in found.rows):
                 raise InfeasibleError(found.sentence())

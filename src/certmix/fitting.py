@@ -11,12 +11,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
 from certmix.errors import CertmixError, InfeasibleError, InputError
+from certmix.local.rounding import rounded_labels
 from certmix.options import Options, checked_engine_options, options_of
-from certmix.problem import MaximumSize, MinimumSize
-from certmix.problem.noise import NAME as NOISE
+from certmix.presolve.instance import reduce
+from certmix.problem import Problem, is_feasible
+from certmix.problem.constraints import is_blank, size_limits
+from certmix.problem.hardening import hardened
+from certmix.problem.problem import MISSING
 from certmix.problem.rules import listed
 from certmix.result import Result
 from certmix.status import Status, Termination
@@ -42,28 +46,27 @@ class CertifiedClustering(ClusterMixin, BaseEstimator):
 
     def _validated(self, X: Any, *, reset: bool = True) -> np.ndarray:
         """Samples, in which values may be missing if that is kept."""
+        if self.missing not in MISSING:
+            raise InputError(f"missing must be 'error' or 'keep', not {self.missing!r}")
         finite: Any = "allow-nan" if self.missing == "keep" else True
         return np.asarray(validate_data(self, X, dtype=np.float64, reset=reset, ensure_all_finite=finite))
 
-    def _options(self, data: np.ndarray, count: Any, kept: np.ndarray | None = None) -> Options:
-        """The options that are parameters here, and those of single engines; ``data`` are the samples that count."""
+    def _options(self, problem: Problem | None = None, kept: np.ndarray | None = None) -> Options:
+        """The options that are parameters here, and those of single engines; ``init`` is about the problem."""
         own = {name: value for name, value in vars(self).items() if name in options_of(Options)}
         specific = checked_engine_options(self.engine_options)
-        if self.n_init is not None and own.get("restarts") is not None:
-            raise InputError("n_init and restarts are two names of one thing: give one of them")
-        if self.n_init is not None:
+        if self.n_init not in (None, "auto"):
+            if own.get("restarts") is not None:
+                raise InputError("n_init and restarts are two names of one thing: give one of them")
+            if not isinstance(self.n_init, (int, np.integer)) or self.n_init < 1:
+                raise InputError(f"n_init must be a whole number >= 1, or 'auto', not {self.n_init!r}")
             own["restarts"] = self.n_init
-        own["start"] = _start(self.init, data, count, kept)
+        own["start"] = None if problem is None else _start(self.init, problem, kept)
         return Options(**own, **specific, seed=seed_of(self.random_state))
 
     def _rules(self, constraints: Any) -> list[Any]:
         """The side constraints, with the limits on sizes."""
-        rules = listed(constraints)
-        rules += [] if self.min_size is None else [MinimumSize(self.min_size, source="min_size")]
-        rules += [] if self.max_size is None else [MaximumSize(self.max_size, source="max_size")]
-        rules += [] if self.noise_min is None else [MinimumSize(self.noise_min, NOISE, source="noise_min")]
-        rules += [] if self.noise_max is None else [MaximumSize(self.noise_max, NOISE, source="noise_max")]
-        return rules
+        return listed(constraints) + size_limits(self)
 
     def _named(self, data: np.ndarray, names: list[Any] | None) -> Any:
         """The validated data, with the names of their features where there are any."""
@@ -83,7 +86,7 @@ class CertifiedClustering(ClusterMixin, BaseEstimator):
         """
         if sample_weight is None:
             return data, names, None, None
-        weight = _check_sample_weight(sample_weight, data, dtype=np.float64)
+        weight = weights_of(sample_weight, len(data))
         kept = weight != 0.0
         if kept.all():
             return data, names, weight, None
@@ -93,20 +96,48 @@ class CertifiedClustering(ClusterMixin, BaseEstimator):
         return data[kept], [known[i] for i in np.flatnonzero(kept)], weight[kept], kept
 
 
-def _start(init: Any, data: np.ndarray, count: Any, kept: np.ndarray | None) -> Any:
-    """The clustering to start from: labels or a result as they are, the nearest of given centres."""
+def weights_of(given: Any, n_samples: int) -> np.ndarray:
+    """Weights as numbers, one for each sample; one number is that of all."""
+    try:
+        found = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("sample_weight must be numbers, one for each sample") from None
+    if found.ndim and found.shape != (n_samples,):
+        raise InputError(
+            f"sample_weight must be {n_samples} numbers, one for each sample; it has shape {found.shape}"
+        )
+    wrong = np.flatnonzero(~(np.isfinite(found) & (found >= 0.0)))
+    if len(wrong):
+        raise InputError(
+            f"sample_weight: sample {wrong[0]} has weight {found.flat[wrong[0]]:g}; weights are numbers >= 0"
+        )
+    return np.broadcast_to(found, n_samples)
+
+
+def _start(init: Any, problem: Problem, kept: np.ndarray | None) -> Any:
+    """The clustering to start from: labels or a result as they are; the nearest of given centres, as far as the side
+    constraints allow.
+    """
     if init is None or isinstance(init, Result):
         return init
     given = np.asarray(init)
     if given.ndim == 1:
         return given if kept is None else given[kept]
-    if given.shape != (count, data.shape[1]):
+    K, d = problem.n_clusters, problem.n_features
+    if given.shape != (K, d) or given.dtype.kind not in "biuf" or not np.isfinite(given).all():
         raise InputError(
-            f"init must be labels, a Result, or {count} centres with {data.shape[1]} features; "
-            f"it has shape {given.shape}"
+            f"init must be labels, a Result, or {K} centres with {d} features, all finite; it has shape {given.shape}"
         )
-    away = [np.nansum((data - centre) ** 2, axis=1) for centre in given.astype(np.float64)]
-    return np.argmin(away, axis=0)
+    away = np.stack(
+        [np.nansum((problem.data - centre) ** 2, axis=1) for centre in given.astype(np.float64)], axis=1
+    )
+    labels = away.argmin(axis=1)
+    if is_feasible(problem, labels):
+        return labels
+    known = hardened(problem.at_scale(1.0) if problem.covariance.unknown else problem, ())
+    costs = np.full((len(away), known.n_components), np.inf)
+    costs[:, :K] = away
+    return rounded_labels(reduce(known), costs)
 
 
 @contextmanager
@@ -150,16 +181,18 @@ def seed_of(random_state: Any) -> int:
 
 
 def sample_names(X: Any, constraints: Any) -> list[Any] | None:
-    """The index of a DataFrame; where two samples have one name (as in a bootstrap) a warning, and numbers."""
+    """The index of a DataFrame; where samples share a name (as in a bootstrap) or have none a warning, and numbers."""
     index = getattr(X, "index", None)
     if index is None or callable(index):
         return None
     names = list(index)
     seen: set[str] = set()
     twice = next((name for name in map(str, names) if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
-    if twice is None or constraints is not None:  # the problem refuses names that are not unique
+    blank = any(map(is_blank, names))
+    if (
+        twice is None and not blank
+    ) or constraints is not None:  # the problem refuses names that name no sample
         return names
-    warnings.warn(
-        f"the index of X holds {twice!r} twice, so the samples are numbered instead of named", stacklevel=3
-    )
+    what = "blank names" if blank else f"{twice!r} twice"
+    warnings.warn(f"the index of X holds {what}, so the samples are numbered instead of named", stacklevel=3)
     return None

@@ -9,7 +9,14 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certmix.errors import InputError
-from certmix.fitting import CertifiedClustering, naming, require_clustering, sample_names, with_left_out
+from certmix.fitting import (
+    CertifiedClustering,
+    naming,
+    require_clustering,
+    sample_names,
+    weights_of,
+    with_left_out,
+)
 from certmix.problem import Problem
 from certmix.problem.measurements import refuse_kinds
 from certmix.result import Result
@@ -184,7 +191,7 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
                 )
         except InputError as error:
             raise InputError(str(error).replace("n_components", "n_clusters")) from None
-        self._keep(solve(problem, options=self._options(data, self.n_clusters, kept), verbose=self.verbose))
+        self._keep(solve(problem, options=self._options(problem, kept), verbose=self.verbose))
         self._label_left_out(every, kept)
         return self
 
@@ -231,7 +238,9 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the sum of squared distances of the samples to their nearest centres, each times its weight."""
         squares = self._distances(X).min(axis=1) ** 2
-        return -float(np.sum(squares if sample_weight is None else squares * np.asarray(sample_weight)))
+        return -float(
+            np.sum(squares * weights_of(1.0 if sample_weight is None else sample_weight, len(squares)))
+        )
 
     @property
     def _n_features_out(self) -> int:

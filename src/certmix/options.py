@@ -275,6 +275,8 @@ class Options:
             memory.parsed(self.memory_limit)
         if not (isinstance(self.verify, bool) or self.verify == "auto"):
             raise InputError(f"verify must be True, False or 'auto', not {self.verify!r}")
+        if self.certificate is not None and not isinstance(self.certificate, bool):
+            raise InputError(f"certificate must be True, False or None, not {self.certificate!r}")
         for name, about in options_of(Options).items():
             if getattr(self, name) is not None:
                 with told_of(name):

@@ -26,6 +26,7 @@ SOFT = ("soft links",)
 SOFT_SMALL = ("tests/softlinks/test_run_small.py",)
 CRITERION = ("tests/selection/test_criterion.py",)
 NOISE = ("tests/problem/test_noise.py",)
+NOISE_ESTIMATOR = ("tests/test_estimator_noise.py",)
 KMEANS = ("tests/test_kmeans.py",)
 OWN_VARIANCE = ("tests/test_estimator_variance.py",)
 
@@ -51,9 +52,41 @@ RUN = (
     Mutant(
         "estimator: largest sizes forgotten",
         "The parameter max_size has no effect.",
+        "problem/constraints.py",
+        '    "max_size": (MaximumSize, None),\n',
+        "",
+        KMEANS,
+    ),
+    Mutant(
+        "estimator: noise without a limit",
+        "The parameter noise_max limits every cluster.",
+        "problem/constraints.py",
+        '"noise_max": (MaximumSize, NOISE)',
+        '"noise_max": (MaximumSize, None)',
+        NOISE_ESTIMATOR,
+    ),
+    Mutant(
+        "estimator: scores count once",
+        "A score forgets the weights of samples.",
+        "kmeans.py",
+        "squares * weights_of(1.0 if sample_weight is None else sample_weight, len(squares))",
+        "squares",
+        KMEANS,
+    ),
+    Mutant(
+        "estimator: any weights",
+        "Weights that are no numbers of at least zero are taken as they are.",
         "fitting.py",
-        '[MaximumSize(self.max_size, source="max_size")]',
-        "[]",
+        "wrong = np.flatnonzero(~(np.isfinite(found) & (found >= 0.0)))",
+        "wrong = np.zeros(0, dtype=np.int64)",
+        KMEANS,
+    ),
+    Mutant(
+        "estimator: centres as they are",
+        "Centres to start from must obey the side constraints.",
+        "fitting.py",
+        "    if is_feasible(problem, labels):\n        return labels\n",
+        "    return labels\n",
         KMEANS,
     ),
     Mutant(

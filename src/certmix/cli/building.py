@@ -339,7 +339,8 @@ def _dominating(data: _Data) -> list[str]:
 
 
 def _constraints(request: Request, data: _Data) -> list[Any]:
-    from certmix.problem import MaximumSize, MinimumSize, labels_from
+    from certmix.problem import labels_from
+    from certmix.problem.constraints import size_limits
 
     found: list[Any] = []
     if request.constraints is not None:
@@ -350,15 +351,7 @@ def _constraints(request: Request, data: _Data) -> list[Any]:
     if request.label_column is not None:
         values = data.column(request.label_column, "--label-column")
         found += labels_from(values, name=f"column {request.label_column!r}")
-    if request.min_size is not None:
-        found.append(MinimumSize(request.min_size, source="--min-size"))
-    if request.max_size is not None:
-        found.append(MaximumSize(request.max_size, source="--max-size"))
-    if request.noise_min is not None:
-        found.append(MinimumSize(request.noise_min, "noise", source="--noise-min"))
-    if request.noise_max is not None:
-        found.append(MaximumSize(request.noise_max, "noise", source="--noise-max"))
-    return found
+    return found + size_limits(request, lambda name: f"--{name.replace('_', '-')}")
 
 
 def _refuse_dropped(constraints: list[Any], dropped: tuple[Any, ...]) -> None:

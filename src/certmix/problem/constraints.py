@@ -8,7 +8,7 @@ that a contradiction can be explained in the user's own words.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -16,6 +16,7 @@ from certmix.errors import InputError
 
 SampleRef = str | int
 ComponentRef = str | int
+NOISE = "noise"  # the name of the component that has no mean
 
 
 class Row(int):
@@ -181,6 +182,27 @@ class MaximumSize(Constraint):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "limit", _count(self.limit, "max-size: the limit"))
+
+
+LIMITS: dict[str, tuple[type[MinimumSize | MaximumSize], ComponentRef | None]] = {
+    "min_size": (MinimumSize, None),
+    "max_size": (MaximumSize, None),
+    "noise_min": (MinimumSize, NOISE),
+    "noise_max": (MaximumSize, NOISE),
+}
+
+
+def size_limits(given: Any, named: Callable[[str], str] = str) -> list[Constraint]:
+    """The limits on sizes among the attributes of ``given``; ``named`` says what people call an attribute."""
+    found: list[Constraint] = []
+    for attribute, (kind, component) in LIMITS.items():
+        if (limit := getattr(given, attribute)) is not None:
+            source = named(attribute)
+            try:
+                found.append(kind(limit, component, source=source))
+            except InputError as error:
+                raise InputError(f"{source}: {error}") from None
+    return found
 
 
 @dataclass(frozen=True)

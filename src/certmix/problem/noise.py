@@ -14,12 +14,12 @@ import numpy as np
 
 from certmix.errors import InputError
 from certmix.hints import did_you_mean
+from certmix.problem.constraints import NOISE as NAME
 from certmix.problem.covariance import Covariance, frozen
 from certmix.problem.priors import Prior
 from certmix.problem.samples import Samples
 from certmix.problem.symmetric_matrices import Matrices
 
-NAME = "noise"
 LABEL = -1  # of samples in the noise, where people see labels
 KINDS = ("auto", "trimmed")
 KNOWN = "with noise the variance must be known: give variance, precision or covariance (--variance V)"
