@@ -213,3 +213,25 @@ def test_bad_data_name_the_culprit(data: Any, names: Any, words: list[str]) -> N
         Samples(data, names)
     for word in words:
         assert word in str(error.value)
+
+
+class Foreign:
+    """A frame of another library, such as polars: types that are not NumPy's, columns by name, no ``iloc``."""
+
+    def __init__(self, **columns: list[object]) -> None:
+        self.held, self.columns, self.dtypes = columns, list(columns), [object() for _ in columns]
+
+    def __getitem__(self, name: str) -> list[object]:
+        return self.held[name]
+
+    def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray:
+        return np.array(list(self.held.values()), dtype=dtype).T  # type: ignore[call-overload]
+
+
+def test_frames_of_other_libraries_are_taken() -> None:
+    """With the names of their features; what is no measurement is refused as elsewhere."""
+    samples = Samples(Foreign(a=[1.0, 2.0, 4.0], b=[0.0, 1.0, 1.0]))
+    assert samples.columns == ("a", "b")
+    assert samples.values.tolist() == [[1.0, 0.0], [2.0, 1.0], [4.0, 1.0]]
+    with pytest.raises(InputError, match="column 'b' holds truth values"):
+        Samples(Foreign(a=[1.0, 2.0], b=[True, False]))

@@ -88,7 +88,8 @@ def _objects(data: Any) -> Iterator[tuple[str, Any]]:
     if hasattr(data, "columns") and hasattr(data, "dtypes"):
         for j, (name, dtype) in enumerate(zip(data.columns, data.dtypes, strict=True)):
             if getattr(dtype, "kind", "O") == "O":
-                yield f"column {str(name)!r} holds", data.iloc[:, j]
+                cells = data.iloc[:, j] if hasattr(data, "iloc") else data[name]  # pandas, or polars
+                yield f"column {str(name)!r} holds", cells
         return
     plain = np.asarray(data)
     if plain.dtype.kind in "OUSb":
