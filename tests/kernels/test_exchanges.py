@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from certmix.kernels.exchanges import change, exchange, tally
+from certmix.kernels.exchanges import distance, exchange, pull, tally
 
 
 def sums_of(given: dict[str, np.ndarray], part: np.ndarray, count: int) -> np.ndarray:
@@ -25,7 +25,7 @@ def sums_of(given: dict[str, np.ndarray], part: np.ndarray, count: int) -> np.nd
 
 
 def squares(sums: np.ndarray, scale: np.ndarray) -> float:
-    return float(np.einsum("thkj,thkj,k->", sums, sums, scale))
+    return float(np.einsum("thkj,thkj,hk->", sums, sums, scale))
 
 
 def drawn(seed: int, N: int = 40, K: int = 3, d: int = 2, own: bool = False) -> dict[str, np.ndarray]:
@@ -40,7 +40,7 @@ def drawn(seed: int, N: int = 40, K: int = 3, d: int = 2, own: bool = False) -> 
         "label": rng.integers(K, size=N),
         "hard": rng.normal(size=(K, d)),
         "soft": rng.normal(size=(K, d)),
-        "scale": rng.uniform(0.5, 2.0, size=K),
+        "scale": rng.uniform(0.5, 2.0, size=(2, K)),
     }
 
 
@@ -63,9 +63,15 @@ def test_sums_and_changes_agree_with_the_twin(own: bool) -> None:
             changed = part.copy()
             changed[a], changed[b] = 1, 0
             expected = squares(sums_of(given, changed, 2), given["scale"]) - squares(slow, given["scale"])
-            rest = given["hard"], given["soft"], given["scale"], sums[0] - sums[1]
-            found = change(*kernel_arrays(given), *rest, given["label"][a], a, b)
-            assert np.isclose(found, expected, atol=1e-10)
+            rest = given["hard"], given["soft"], given["scale"]
+            k, apart = given["label"][a], sums[0] - sums[1]
+            step = pull(*kernel_arrays(given), *rest, apart, k, a) - pull(
+                *kernel_arrays(given), *rest, apart, k, b
+            )
+            away = distance(*kernel_arrays(given), *rest, k, a, b, np.inf)
+            assert np.isclose(2.0 * (away - step), expected, atol=1e-10)
+            part_of_it = distance(*kernel_arrays(given), *rest, k, a, b, 0.5 * away)
+            assert 0.5 * away <= part_of_it <= away + 1e-12
 
 
 @pytest.mark.parametrize("seed", range(4))

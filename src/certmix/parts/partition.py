@@ -23,6 +23,7 @@ from certmix.stopping import current
 SWEEPS = 100  # rounds in which every part meets another
 REACH = 8  # members of the other part that a group is compared with at first; twice as many in every sweep
 SHARPNESS = 2.0  # of posteriors: so that they tell which groups change clusters when means move a little
+SOFT = 4.0  # times as much as the moments of clusters count those of posteriors, or parts change too many labels alone
 LEAST_POSTERIOR = 1e-6
 
 
@@ -81,7 +82,7 @@ class Imitation:
         cells = np.cumsum(np.bincount(part * K + label, minlength=count * K)).reshape(count, K)
         start = np.concatenate([np.concatenate([[0], cells[:-1, -1]])[:, None], cells], axis=1)
         sizes = np.bincount(label, self.weight[groups], minlength=K)
-        scale = count / (2.0 * self.unit * np.maximum(sizes, 1.0))
+        scale = np.outer([1.0, SOFT], count / (2.0 * self.unit * np.maximum(sizes, 1.0)))
         points = np.ascontiguousarray(self.points[:, groups])
         given = points, self.system, self.posterior[groups], self.weight[groups]
         members = np.arange(len(groups))
