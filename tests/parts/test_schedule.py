@@ -46,6 +46,15 @@ def test_what_is_done_stays_and_what_is_open_may_keep_the_rest() -> None:
     assert next_jobs(Account(closed), 300.0, Tolerances(0.01, 0.0), 200, math.inf) == []
 
 
+def test_parts_get_on_where_there_is_no_time_for_larger_ones() -> None:
+    """The partition loses most of the gap: larger parts are next if there is time, else the worst of these parts."""
+    rows = np.arange(3)
+    parts = [Part(rows, rows, 100.0, 98.0 - inner, 98.0, 1) for inner in (0.1, 0.2, 3.0)]
+    known = Account(parts), 300.0, Tolerances(0.001, 0.0), 200, math.inf
+    assert next_jobs(*known) == []
+    assert [job.part for job in next_jobs(*known, larger=False)] == [parts[2]]
+
+
 def test_every_part_has_its_turn_and_what_nobody_needs() -> None:
     """Equal shares at first; when parts are seen to take half of them, the next has a quarter of what is left over."""
     turns, left = Turns(100, 2), 100.0

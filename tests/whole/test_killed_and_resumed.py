@@ -117,7 +117,7 @@ def test_a_killed_search_goes_on(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_hundred_kills(tmp_path: Path) -> None:
-    """A hundred processes of all engines that resume are killed at random; every run ends with the same certified answer."""
+    """A hundred processes of engines that resume are killed at random; every run has the same answer, certified."""
     rng = np.random.default_rng(6)
     whole: dict[str, tuple[float, float]] = {}  # what a run comes to that nobody kills, and its seconds
     for engine in INSTANCES:

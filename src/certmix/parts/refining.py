@@ -14,6 +14,7 @@ from certmix.parts.partition import Imitation
 TOGETHER = 3  # parts that are dealt anew at a time
 TRIALS = 6  # of a part
 MOST_TRIALS = 1000  # of all parts, and four of each
+FRUITLESS = 20  # trials in a row that gain nothing: then the others would hardly
 WORTH = 0.02  # units of costs: a part that does better alone by less is left as it is
 
 
@@ -31,8 +32,8 @@ def refined(
     rng, worth = np.random.default_rng([seed, 1]), WORTH * imitation.unit
     parts, tried = list(parts), np.zeros(len(parts), dtype=np.int64)
     end = time.perf_counter() + seconds
-    left = min(4 * len(parts), MOST_TRIALS)
-    while left > 0 and not over() and time.perf_counter() < end:
+    left, fruitless = min(4 * len(parts), MOST_TRIALS), 0
+    while left > 0 and fruitless < FRUITLESS and not over() and time.perf_counter() < end:
         below = np.array([part.below if t < TRIALS else -1.0 for part, t in zip(parts, tried, strict=True)])
         order = np.argsort(-below, kind="stable")
         worst = order[: min(at_once, len(parts) // TOGETHER, int(np.count_nonzero(below >= worth)))]
@@ -51,7 +52,9 @@ def refined(
         tried[worst] += 1
         for three, pieces in zip(threes, dealt, strict=True):
             found = [next(made) for _ in pieces]
+            fruitless += 1
             if len(found) == TOGETHER and _value(found) > _value([parts[t] for t in three]) + worth:
+                fruitless = 0
                 for t, part in zip(three, found, strict=True):
                     parts[t], tried[t] = part, 0
     return parts

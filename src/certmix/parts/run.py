@@ -37,6 +37,7 @@ from certmix.stopping import Stop
 PARTITION_TIME = 0.05  # share of the time left for exchanges, and again for dealing parts anew
 TRIAL_TIME = 0.02  # likewise, for parts of one size that are only looked at
 MORE_TIME = 1.5  # times as long as before a part may take when it is tried again
+LARGER = 3.0  # times as long as the longer of two parts they are thought to take together
 FIRST_ROUND = 0.9  # share of the time left that parts may take when they are first worked on
 PERTURBED = (
     8  # perturbations in a row, times components, that bring a part nothing: so good is its partition ...
@@ -108,15 +109,16 @@ class PartsRun:
         ledger.resumable = self if self.account.parts else None
         while not self._over():
             nodes = math.inf if options.node_limit is None else options.node_limit - ledger.nodes
-            first = first_nodes(self.instance)
-            jobs = self._affordable(next_jobs(self.account, ledger.upper, ledger.tolerances, first, nodes))
+            first, (pairs, many) = first_nodes(self.instance), self._pairs()
+            known = self.account, ledger.upper, ledger.tolerances
+            jobs = self._affordable(next_jobs(*known, first, nodes, larger=many > 0))
             if jobs:
                 fresh = any(job.part.tries == 0 for job in jobs)
                 self._improve(self._solve(jobs, FIRST_ROUND if fresh else 1.0))
             elif self._contract() or len(self.account.parts) <= 2:
                 return None
             else:
-                self._merge()
+                self._merge(pairs[: max(1, many)])
         return stop_reason(ledger, options)
 
     # -- work on parts ---------------------------------------------------------------------------------------
@@ -367,17 +369,23 @@ class PartsRun:
             return groups
         return np.sort(np.concatenate([self._samples[g] for g in groups]))
 
-    def _merge(self) -> None:
-        """Put the parts with the largest gaps together, two by two: larger parts leave less between them."""
+    def _pairs(self) -> tuple[list[tuple[Part, Part]], int]:
+        """The parts with the largest gaps, two by two, and for how many there is time once they are put together."""
         parts = sorted(self.account.parts, key=lambda part: part.bound - part.share)
         many = max(2, len(parts) // 4 * 2)
-        chosen, rest = parts[:many], parts[many:]
-        pairs = list(zip(chosen[::2], chosen[1::2], strict=True))
+        pairs = list(zip(parts[:many:2], parts[1:many:2], strict=False))
+        needed = np.cumsum([MORE_TIME * _seconds_of(pair) for pair in pairs])
+        return pairs, int(np.count_nonzero(needed <= self._time(1.0) * self._slots))
+
+    def _merge(self, pairs: list[tuple[Part, Part]]) -> None:
+        """Put parts together, two by two: larger parts leave less between them."""
         merged = self._all_made([np.sort(np.concatenate([a.groups, b.groups])) for a, b in pairs])
         for part, (a, b) in zip(merged, pairs, strict=True):
             part.bound = max(part.bound, summed([a.bound, b.bound]))
             part.proofs = a.proofs + b.proofs
-        self.account = Account(merged + rest)
+            part.seconds = _seconds_of((a, b))
+        gone = {part for pair in pairs for part in pair}
+        self.account = Account(merged + [part for part in self.account.parts if part not in gone])
 
     # -- the incumbent ---------------------------------------------------------------------------------------
     def _improve(self, means: np.ndarray | None) -> None:
@@ -410,3 +418,8 @@ class PartsRun:
     @property
     def _merged_groups(self) -> bool:
         return self.instance.n_groups < self.instance.n_samples
+
+
+def _seconds_of(pair: tuple[Part, Part]) -> float:
+    """What two parts may take together."""
+    return LARGER * max(part.seconds for part in pair)

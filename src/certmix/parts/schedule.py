@@ -60,13 +60,15 @@ def first_gap(allowed: float, loss: float) -> float:
     return max(COARSE, min(HOPE * allowed, BESIDE * loss))
 
 
-def next_jobs(account: Account, upper: float, tolerances: Tolerances, first: int, nodes: float) -> list[Job]:
+def next_jobs(
+    account: Account, upper: float, tolerances: Tolerances, first: int, nodes: float, larger: bool = True
+) -> list[Job]:
     """The parts to work on now, those with the largest gaps first; none when that would not help.
 
     A part may have ``first`` nodes when it is tried first, and no more than ``nodes`` may be explored in all of them
-    together.
+    together. Where there is no time for ``larger`` parts, those that there are get on with theirs.
     """
-    gaps = _wanted(account, upper, tolerances)
+    gaps = _wanted(account, upper, tolerances, larger)
     budget = max(1.0, nodes / max(1, len(gaps)))
     return [
         Job(part, gaps[part], int(min(budget, first * MORE_NODES ** min(part.tries, 8))))
@@ -74,7 +76,7 @@ def next_jobs(account: Account, upper: float, tolerances: Tolerances, first: int
     ]
 
 
-def _wanted(account: Account, upper: float, tolerances: Tolerances) -> dict[Part, float]:
+def _wanted(account: Account, upper: float, tolerances: Tolerances, larger: bool) -> dict[Part, float]:
     """The parts that have to be worked on, and the gap that is asked of each."""
     parts = account.parts
     fresh = [part for part in parts if part.tries == 0]
@@ -90,7 +92,7 @@ def _wanted(account: Account, upper: float, tolerances: Tolerances) -> dict[Part
     if allowed > partition:  # the parts alone can close the gap
         level = _level([(part.inner, _size(part)) for part in parts], NEARLY * (allowed - partition))
         return {part: level * _size(part) for part in parts if part.inner > 1.01 * level * _size(part)}
-    if inner < partition:
+    if larger and inner < partition:
         return {}
     return {part: min(part.inner, _size(part)) / FINER for part in parts if part.inner > inner / len(parts)}
 
