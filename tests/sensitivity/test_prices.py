@@ -11,7 +11,7 @@ import pytest
 
 import certmix
 from certmix import Problem, stability
-from certmix.certificate.draft import Unproved
+from certmix.certificate.draft import Unproved, as_checked
 from certmix.certificate.margins import MarginPart, chained
 from certmix.certificate.prices import by_prices
 from certmix.engines import engine
@@ -21,6 +21,8 @@ from certmix.sensitivity.prices import _Search, applies, together_by_prices
 from certmix.status import Termination
 from certmix.stopping import Stop
 from certmix.verify.check import check
+from certmix.verify.claims.prices import torn_sets
+from certmix.verify.domain import Domain
 from nearly_optimal import Enumerated
 from random_instances import random_problem
 
@@ -148,6 +150,16 @@ def test_a_forged_part_is_rejected() -> None:
     alone = other("axis/0", np.array([-1], dtype=np.int8))
     alone = replace(alone, arrays={**alone.arrays, prefix + "cut/0": np.zeros(0)})
     assert not accepted(problem, result, alone, within)
+
+
+def test_a_component_that_may_be_empty_costs_no_more_than_that() -> None:
+    """Whatever the price of its sets: so two sets that tear a pair lack all that the target is above nothing."""
+    _, root = as_checked(Problem(np.array([[0.0], [1.0], [5.0]]), 2, variance=1.0, allow_empty=True))
+    no_pairs = np.zeros((0, 2), dtype=np.int64)
+    given = np.zeros(3), no_pairs, np.array([3.0]), np.array([[0, 1]]), 10.0
+    (torn,) = torn_sets(root, Domain.of(root), *given)
+    assert torn is not None
+    assert torn.excess == pytest.approx(5.0)
 
 
 def test_a_flag_that_is_up_settles_nothing() -> None:
