@@ -20,6 +20,11 @@ from certmix.search.bounds.scale import Scale
 from certmix.status import Status
 
 DOUBLINGS = (-5, 3, 10)  # of the data; costs are doubled twice as often
+FACTORS = (
+    1e-6,
+    0.3,
+    7e5,
+)  # of the data, which are rounded then: trees may differ where two numbers are nearly equal
 
 
 def points(n: int, d: int, K: int, seed: int) -> np.ndarray:
@@ -48,13 +53,60 @@ def solved(data: np.ndarray, K: int, engine: str, share: float, **problem: Any) 
     ],
 )
 def test_k_means_in_other_units(engine: str, n: int, d: int, K: int, share: float) -> None:
-    """Data in other units: the same nodes, the same clusters. (The solver behind ``bnb`` has tolerances of its own.)"""
+    """Data in other units: the same nodes, the same clusters."""
     data = points(n, d, K, 7)
     plain = solved(data, K, engine, share)
     for doublings in DOUBLINGS:
         scaled = solved(2.0**doublings * data, K, engine, share)
         assert np.array_equal(scaled.labels, plain.labels)
-        assert scaled.nodes == plain.nodes or engine == "bnb"
+        assert scaled.nodes == plain.nodes
+
+
+SMALL = [
+    ("dynamic", 60, 1, 3, 1e-6),
+    ("enumerate", 8, 2, 2, 1e-6),
+    ("interval", 30, 2, 2, 1e-5),
+    ("dual", 60, 2, 5, 1e-5),
+    ("dual", 60, 2, 12, 1e-5),
+    ("sdp", 40, 6, 3, 1e-4),
+    ("race", 40, 4, 3, 1e-4),
+    ("parts", 60, 5, 2, 1e-3),
+    ("bnb", 10, 2, 2, 1e-4),
+]
+
+
+def about_as_many(nodes: list[int]) -> bool:
+    """What rounding may do to a tree."""
+    return max(nodes) <= 2 * min(nodes) + 2
+
+
+@pytest.mark.parametrize(("engine", "n", "d", "K", "gap"), SMALL)
+def test_sums_of_squares_in_any_unit(engine: str, n: int, d: int, K: int, gap: float) -> None:
+    """K-means data times any number: the same clusters, and as many nodes but for rounding."""
+    data = points(n, d, K, 7)
+    results = [
+        solve(Problem(factor * data, K, weights="none"), engine, gap=gap, verify=False, threads=1)
+        for factor in (1.0, *FACTORS)
+    ]
+    for result in results:
+        assert result.status is Status.OPTIMAL
+        assert np.array_equal(result.labels, results[0].labels)
+    assert about_as_many([result.nodes for result in results])
+
+
+@pytest.mark.parametrize(("engine", "n", "d", "K", "gap"), SMALL)
+def test_data_and_variance_in_any_unit(engine: str, n: int, d: int, K: int, gap: float) -> None:
+    """Data times any number and the variance times its square, free weights: the same problem but for rounding."""
+    data = points(n, d, K, 8)
+    results = [
+        solve(Problem(factor * data, K, variance=1.3 * factor**2), engine, gap=gap, verify=False, threads=1)
+        for factor in (1.0, *FACTORS)
+    ]
+    for result in results:
+        assert result.status is Status.OPTIMAL
+        assert np.array_equal(result.labels, results[0].labels)
+        assert result.objective == pytest.approx(results[0].objective, rel=1e-9)
+    assert about_as_many([result.nodes for result in results])
 
 
 @pytest.mark.parametrize("sizes", [(20, 20, 20), (12, 18, 30)])
@@ -72,7 +124,7 @@ def test_fixed_sizes_in_other_units(sizes: tuple[int, ...]) -> None:
         assert result.labels is not None
         assert tuple(np.bincount(result.labels)) == sizes
         nodes.append(result.nodes)
-    assert max(nodes) <= 2 * min(nodes) + 2  # the method is long enough for rounding to be felt
+    assert about_as_many(nodes)  # the method is long enough for rounding to be felt
 
 
 @pytest.mark.parametrize("engine", ["interval", "dual", "sdp", "race"])

@@ -33,6 +33,7 @@ import numpy as np
 from scipy.sparse import csc_matrix
 
 from certmix.paper.bnb.relaxation_dual import Decomposition, Domain, Multipliers
+from certmix.search.bounds.scale import Scale
 from certmix.stopping import current
 
 TOLERANCE = 1e-6
@@ -53,21 +54,26 @@ class ConicModel:
     def __init__(self, decomposition: Decomposition) -> None:
         self.parts = decomposition
         self.instance = decomposition.instance
+        self.scale = Scale.of(self.instance, np.zeros(self.instance.n_groups, dtype=np.int64))
         self.solved = 0
 
     def solve(self, domain: Domain) -> Relaxed:
         """The relaxed solution of a node with at least one undecided group and no impossible size."""
-        program = _Program(self.parts, domain)
+        program = _Program(self.parts, domain, self.scale)
         solution = program.solve()
         self.solved += 1
         return program.read(solution)
 
 
 class _Program:
-    """One conic program. A pair is an undecided group with one of its candidates; blocks of rows share a cone."""
+    """One conic program. A pair is an undecided group with one of its candidates; blocks of rows share a cone.
 
-    def __init__(self, parts: Decomposition, domain: Domain) -> None:
-        self.parts, self.domain = parts, domain
+    Lengths and costs are counted in units of a scale, because the solver has tolerances of its own.
+    """
+
+    def __init__(self, parts: Decomposition, domain: Domain, scale: Scale) -> None:
+        self.parts, self.domain, self.scale = parts, domain, scale
+        self.points, self.lo, self.hi = (x / scale.length for x in (parts.points, domain.lo, domain.hi))
         self.candidate = domain.candidates
         N, K = self.candidate.shape
         d = parts.instance.n_features
@@ -110,8 +116,8 @@ class _Program:
         import clarabel
 
         parts, P, d = self.parts, self.P, self.d
-        x = parts.points[self.group, self.component]  # (P, d)
-        lo, hi = self.domain.lo[self.component], self.domain.hi[self.component]
+        x = self.points[self.group, self.component]  # (P, d)
+        lo, hi = self.lo[self.component], self.hi[self.component]
         groups, which = np.unique(self.group, return_inverse=True)
         self._block(np.ones(len(groups)), (which, self.z, 1.0))
         equalities = self.height
@@ -148,8 +154,8 @@ class _Program:
         is pulled down, and neither ``u <= U`` nor ``v >= L`` can bind; likewise above U.
         """
         means = np.arange(self.mu.size)
-        self._block(self.domain.hi[self.live], (means, self.mu.ravel(), 1.0))
-        self._block(-self.domain.lo[self.live], (means, self.mu.ravel(), -1.0))
+        self._block(self.hi[self.live], (means, self.mu.ravel(), 1.0))
+        self._block(-self.lo[self.live], (means, self.mu.ravel(), -1.0))
         self._inner(x > hi, 1.0, x, hi)
         self._inner(x < lo, -1.0, x, lo)
         self.upper_at, self.lower_at = x <= hi, x >= lo
@@ -182,10 +188,10 @@ class _Program:
         linear = np.zeros(self.columns)
         linear[self.s] = 1.0
         linear[self.e] = 1.0
-        linear[self.z] = parts.scatter[self.group, self.component]
+        linear[self.z] = parts.scatter[self.group, self.component] / self.scale.cost
         held = self.held[:, live]
-        linear[self.mu] = -np.einsum("gk,gkj->kj", held, parts.points[:, live])
-        linear[self.mu] -= i.prior_weight[live] * i.prior_mean[live]
+        linear[self.mu] = -np.einsum("gk,gkj->kj", held, self.points[:, live])
+        linear[self.mu] -= i.prior_weight[live] * i.prior_mean[live] / self.scale.length
         weight = held.sum(axis=0)[:, None] + i.prior_weight[live]
         at = self.mu.ravel()
         before = np.searchsorted(at, np.arange(self.columns + 1))
@@ -200,9 +206,8 @@ class _Program:
             here = np.flatnonzero(self.component == k)
             w, columns = self.parts.weight[self.group[here]], self.z[here]
             sure = float(self.held[:, k].sum())
-            first, last, alpha, beta = lower_hull(
-                self.parts.instance.entropy[k], int(self.domain.a[k]), int(self.domain.b[k])
-            )
+            table = self.parts.instance.entropy[k] / self.scale.cost
+            first, last, alpha, beta = lower_hull(table, int(self.domain.a[k]), int(self.domain.b[k]))
             index = np.arange(len(alpha))[:, None]
             e = self.e[np.searchsorted(self.live, k)]
             rows = self._block(
@@ -256,7 +261,8 @@ class _Program:
             size[k] = float(dual[facets] @ beta + dual[most][0] - dual[least][0])
         rows = np.zeros(len(self.parts.rows))
         rows[self.spoken] = dual[self.side]
-        return Relaxed(z, Multipliers(mean, size, rows))
+        cost, length = self.scale.cost, self.scale.length  # a price for a mean is a cost by length
+        return Relaxed(z, Multipliers(mean * (cost / length), size * cost, rows * cost))
 
 
 def lower_hull(table: np.ndarray, a: int, b: int) -> tuple[int, int, np.ndarray, np.ndarray]:
