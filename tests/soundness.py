@@ -67,8 +67,11 @@ class Report:
     """What the problem used."""
 
 
-def draw(seed: int) -> Problem:
-    """The problem of a seed. Every tenth is a little larger; one of seven has more features than its samples need."""
+def draw(seed: int, units: float = UNITS) -> Problem:
+    """The problem of a seed. Every tenth is a little larger; one of seven has more features than its samples need.
+
+    ``units`` is the share of problems in other units.
+    """
     rng = np.random.default_rng([seed, 20])
     if seed % 10 == MANY_COMPONENTS and seed >= VARIED_FROM:
         problem = random_problem(rng, max_samples=7, max_components=6, wide=WIDE)
@@ -76,7 +79,7 @@ def draw(seed: int) -> Problem:
         problem = random_problem(rng, max_samples=12, max_components=2, wide=WIDE)
     else:
         problem = random_problem(rng, max_samples=9, max_components=4 if seed % 10 == 8 else 3, wide=WIDE)
-    if seed >= VARIED_FROM and rng.random() < UNITS:
+    if seed >= VARIED_FROM and rng.random() < units:
         return in_other_units(problem, float(10.0 ** rng.uniform(-6.0, 6.0)))
     return problem
 
@@ -89,10 +92,12 @@ def in_other_units(problem: Problem, factor: float) -> Problem:
     return problem.replace(**changes)
 
 
-def examine(seed: int, seconds: float = 10.0, only: Iterable[str] | None = None) -> Report:
+def examine(
+    seed: int, seconds: float = 10.0, only: Iterable[str] | None = None, units: float = UNITS
+) -> Report:
     """Solve the problem of a seed in the ways drawn for it (or in all of the given names) and compare."""
     report = Report(seed)
-    problem = draw(seed)
+    problem = draw(seed, units)
     start = time.perf_counter()
     truth = find_truth(problem)
     report.infeasible = truth.infeasible
@@ -211,7 +216,7 @@ class Summary:
         return "\n".join(lines)
 
 
-Task = tuple[int, float, tuple[str, ...] | None]  # the arguments of ``examine``
+Task = tuple[int, float, tuple[str, ...] | None, float]  # the arguments of ``examine``
 
 
 def _examine(task: Task) -> Report:
@@ -225,6 +230,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--count", type=int, default=100_000, help="number of problems")
     parser.add_argument("--start", type=int, default=0, help="seed of the first problem")
+    parser.add_argument(
+        "--step",
+        type=int,
+        default=1,
+        help="from seed to seed: 10 keeps to one kind of problem, by the last digit",
+    )
+    parser.add_argument("--units", type=float, default=UNITS, help="share of problems in other units")
     parser.add_argument("--seconds-per-instance", type=float, default=4.0, help="time limit of one run")
     parser.add_argument("--processes", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument(
@@ -232,8 +244,8 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     ways = None if arguments.ways is None else tuple(arguments.ways)
-    seeds = range(arguments.start, arguments.start + arguments.count)
-    tasks = [(seed, arguments.seconds_per_instance, ways) for seed in seeds]
+    seeds = range(arguments.start, arguments.start + arguments.count * arguments.step, arguments.step)
+    tasks = [(seed, arguments.seconds_per_instance, ways, arguments.units) for seed in seeds]
     summary = Summary()
     try:
         run(tasks, arguments.processes, summary)
