@@ -119,7 +119,7 @@ def agreement(problem: Problem, rng: np.random.Generator, where: str) -> str:
     truth = truth_with_variance(problem)
     gap = float(rng.choice([1e-6, 1e-4, 1e-2]))
     try:
-        result = certmix.solve(problem, gap=gap, verify=False, time_limit=20)
+        result = certmix.solve(problem, gap=gap, verify=False)
     except InputError as error:
         return f"{error}" if truth.optimum > -math.inf else "unbounded"
     if truth.infeasible:

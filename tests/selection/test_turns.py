@@ -132,7 +132,7 @@ def test_two_clusters_are_proved_and_verified() -> None:
         assert row.result.verdict is not None
         assert row.lower_bound == row.result.lower_bound == row.result.verdict.bound
     assert found.verdict is not None
-    assert "The ICL is least with 2 components" in found.verdict.sentence
+    assert "Of 1, 2, 3, 4 components, 2 has the least ICL" in found.verdict.sentence
     assert "2 is proved to have the smallest ICL" in found.sentence()
 
 

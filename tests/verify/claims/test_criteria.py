@@ -47,12 +47,15 @@ def test_the_least_icl_is_proved(parts: list[Certificate]) -> None:
     found = verdict(compare(parts, best=1, criterion="icl"))
     assert found.verified, found.sentence
     icl = [2 * part.objective + (3 * k - 1) * math.log(12) for k, part in zip((1, 2, 3), parts, strict=True)]
-    by = float(found.sentence.split("with 2 components, by ")[1].split(" or more")[0])
+    said = found.sentence.split("Of 1, 2, 3 components, 2 has the least ICL, by ")[1]
+    by = float(said.split(" or more")[0])
     lead = min(icl[0], icl[2]) - icl[1]
     assert lead - 1e-3 < by <= lead + 1e-9
     for best in (0, 2, 3, True):
         assert not verdict(compare(parts, best=best, criterion="icl")).verified
     assert verdict(compare(parts, criterion="icl")).verified
+    fewer = verdict(compare(parts[1:], best=0, criterion="icl"))  # of less, and it says so
+    assert "Of 2, 3 components, 2 has the least ICL" in fewer.sentence
 
 
 def test_the_penalty_decides(parts: list[Certificate]) -> None:

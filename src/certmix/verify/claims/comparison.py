@@ -51,8 +51,9 @@ def best(document: Document, proved: Sequence[tuple[float, float]]) -> str:
     if document.get("criterion") is None:
         numbers = ", ".join(repr(low) for low, _ in offset)
         return f" With offsets {numbers} the best is {one}, by {least!r} nats or more."
-    count = document["parts"][one]["statement"]["n_components"]
-    return f" The ICL is least with {count} components, by {2.0 * least!r} or more."
+    counts = [part["statement"]["n_components"] for part in document["parts"]]
+    compared = ", ".join(map(str, counts))
+    return f" Of {compared} components, {counts[one]} has the least ICL, by {2.0 * least!r} or more."
 
 
 def _offsets(document: Document, count: int) -> list[tuple[float, float]]:
