@@ -17,6 +17,8 @@ from certmix.problem import Problem
 from certmix.solving import Run
 from certmix.state import State
 from certmix.status import Status, Termination
+from certmix.variance import inner, run
+from certmix.variance.inner import Inner
 from certmix.variance.run import VarianceRun
 from certmix.variance.stored import Cut
 
@@ -97,6 +99,36 @@ def test_a_solve_that_was_cut_short_goes_on() -> None:
     assert found.nodes > nodes
     assert found.lower_bound <= whole.objective + 1e-9
     assert whole.lower_bound <= found.objective + 1e-9
+
+
+class Words(Silent):
+    """Keeps what is said of solves at known variances."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def message(self, text: str) -> None:
+        if text.startswith("variance "):
+            self.said.append(text.split(" (")[0])
+
+
+def test_what_is_slow_waits_until_less_is_missing_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A solve is set aside for other variances, goes on where it stopped, and the optimum is the same; seconds are
+    nodes here.
+    """
+    engine, data = "interval", np.random.default_rng(1).normal(size=(24, 2))
+    problem = Problem(data, 3, variance="unknown")
+    whole = certmix.solve(problem, engine, verify=False)
+    monkeypatch.setattr(Inner, "seconds", property(lambda ledger: float(ledger.nodes)))
+    monkeypatch.setattr(inner, "AGAIN", 1.0)
+    monkeypatch.setattr(run, "LOOSE", 10.0)
+    words = Words()
+    found = certmix.solve(problem, engine, verify=True, observers=[words])
+    assert len(set(words.said)) < len(words.said)
+    assert found.status is whole.status is Status.OPTIMAL
+    assert found.objective == pytest.approx(whole.objective, abs=1e-6)
+    assert found.lower_bound <= whole.objective + 1e-9
+    assert found.certificate_level == "verified", found.verification
 
 
 def test_a_bound_with_a_gap_is_verified_too(monkeypatch: pytest.MonkeyPatch) -> None:

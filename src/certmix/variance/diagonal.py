@@ -20,7 +20,7 @@ from certmix.problem import Problem
 from certmix.problem.scale import scale_range, sum_of_squares
 from certmix.search.stopping import stop_reason
 from certmix.status import Termination
-from certmix.variance.inner import LOOSE, TIGHT, Around
+from certmix.variance.inner import LOOSE, TIGHT, Around, Wanted
 from certmix.variance.unbounded import flat, unbounded
 
 SAME = 1e-12  # relatively: variances that differ by less are the same
@@ -105,7 +105,7 @@ class DiagonalRun(Around):
         goes_on, (at, gap) = self.cut is not None, self._next()
         told = ", ".join(f"{v:.6g}" for v in 1.0 / at)
         words = f"variances {told} (solve {sum(one.feature is None for one in self.solved) + 1})"
-        found = self.solve_at(self.problem.at_scale(at), at, gap, math.inf, lambda _: -math.inf, words)
+        found = self.solve_at(self.problem.at_scale(at), at, Wanted(gap), lambda _: -math.inf, words)
         if found is None:
             return False
         known = not goes_on and any(np.allclose(at, one.scale, rtol=SAME, atol=0.0) for one in self.solved)

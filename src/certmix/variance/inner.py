@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,19 +26,38 @@ from certmix.variance.stored import Cut, Scale, begun_in, cut_in, solved_in, sto
 TIGHT = 0.5  # of the allowed gap, where the optimum is; the rest is for the chords beside it
 LOOSE = 0.1  # of what would still be missing, where a solve cannot settle its neighbourhood
 PATIENCE = 1.0  # seconds that a solve may go on when its bound is good enough
+AGAIN = 2.0  # times as long as its bound took to be good for now: then others have a turn
 MOST_ROUNDS = 20  # of local search at the best variance so far
 
 CUT_SHORT = (Termination.TIME, Termination.NODES)
 
 
+class Wanted(NamedTuple):
+    """How precise a solve should be.
+
+    Attributes
+    ----------
+    gap : in nats; then it is over
+    enough : the bound that the envelope can do with
+    for_now : a bound with which more is missing at other variances than here; if it then goes on slowly, it is set
+        aside until that has changed
+    patience : seconds that it may take in any case
+    """
+
+    gap: float
+    enough: float = math.inf
+    for_now: float = math.inf
+    patience: float = PATIENCE
+
+
 class Inner(Ledger):
     """The ledger of a solve at a known variance; the outer one hears at once of what it means for an unknown one."""
 
-    def __init__(
-        self, problem: Problem, gap: float, enough: float, outer: Around, relation: Any, words: str
-    ) -> None:
-        super().__init__(problem, Tolerances(0.0, gap), (), outer.ledger.stop)
-        self.enough = enough
+    def __init__(self, problem: Problem, wanted: Wanted, outer: Around, relation: Any, words: str) -> None:
+        super().__init__(problem, Tolerances(0.0, wanted.gap), (), outer.ledger.stop)
+        self.wanted = wanted
+        self.good_since = math.inf  # seconds until its bound was good for now
+        self.set_aside = False
         self.observers = (self,)  # type: ignore[assignment]
         self.keeps_proof = outer.ledger.keeps_proof
         self.outer, self.relation, self.words = outer, relation, words
@@ -47,8 +66,17 @@ class Inner(Ledger):
     @property
     def closed(self) -> bool:
         """Also when the envelope needs no more; for a short while more is worth having, for the range of variances."""
-        late = self.bound >= self.enough and self.seconds > PATIENCE
-        return late or super().closed or self.outer.ledger.closed
+        late = self.bound >= self.wanted.enough and self.seconds > PATIENCE
+        if late or super().closed or self.outer.ledger.closed:
+            return True
+        self.set_aside |= self.slow()
+        return self.set_aside
+
+    def slow(self) -> bool:
+        """Whether there is more to do at other variances, and this has been so for as long again."""
+        if self.bound >= self.wanted.for_now:
+            self.good_since = min(self.good_since, self.seconds)
+        return self.seconds > max(self.wanted.patience, AGAIN * self.good_since)
 
     def message(self, text: str) -> None:
         pass
@@ -75,6 +103,7 @@ class Around(ABC):
         self.solved: list[Solved] = []
         self.working: tuple[Scale, bool, Ledger] | None = None  # the solve that goes on
         self.cut: Cut | None = None  # the one that was cut short
+        self.aside: list[tuple[Cut, Wanted]] = []  # those that wait until there is no more to do elsewhere
 
     def take_up(self, ledger: Ledger, options: Options) -> None:
         """Begin with a ledger, or go on: with another one after a limit has struck, or from what is on disk."""
@@ -122,7 +151,7 @@ class Around(ABC):
         while True:
             before = self.ledger.upper
             scale = self.scale()
-            self.solve_at(self.problem.at_scale(scale), scale, 0.0, math.inf, lambda _: -math.inf, "")
+            self.solve_at(self.problem.at_scale(scale), scale, Wanted(0.0), lambda _: -math.inf, "")
             if not self.ledger.upper < before or self.ledger.stop.raised:
                 return self.ledger.stop.reason or Termination.CONVERGED
 
@@ -159,8 +188,7 @@ class Around(ABC):
         self,
         known: Problem,
         scale: Scale,
-        gap: float,
-        enough: float,
+        wanted: Wanted,
         relation: Any,
         words: str,
         *,
@@ -168,8 +196,8 @@ class Around(ABC):
     ) -> tuple[Result, Any] | None:
         """The result at a known variance, and what the engine left for a proof; None when nothing is proved.
 
-        ``squares`` tells the problem of the sum of squares from that at the same scale. Where a limit cut the same
-        one short before, it goes on.
+        ``squares`` tells the problem of the sum of squares from that at the same scale. Where the same one was cut
+        short or set aside before, it goes on.
         """
         ledger, options = self.ledger, self.options
         left = options.time_left(ledger.seconds)
@@ -177,18 +205,20 @@ class Around(ABC):
             options,
             engine=self.inner.name,
             gap=0.0,
-            absolute_gap=gap,
+            absolute_gap=wanted.gap,
             time_limit=None if math.isinf(left) else max(0.0, left),
             node_limit=None if options.node_limit is None else max(0, options.node_limit - ledger.nodes),
             restarts=options.restarts or 1,
             start=None,
             resume=None,
         )
-        inner = Inner(known, gap, enough, self, relation, words)
-        found, cut = ledger.incumbent, self.cut
+        inner = Inner(known, wanted, self, relation, words)
+        found = ledger.incumbent
         if found is not None:
             inner.offer(found.labels, "start")
-        if cut is not None and cut.is_at(scale, squares):
+        begun = [self.cut, *(cut for cut, _ in self.aside)]
+        cut = next((cut for cut in begun if cut is not None and cut.is_at(scale, squares)), None)
+        if cut is not None:
             inner.resumed = cut.state
             if cut.labels is not None:
                 inner.offer(cut.labels, "start")
@@ -196,9 +226,15 @@ class Around(ABC):
         self.working = scale, squares, inner
         outcome = self.inner.run(known, inner, own)
         self.cut, self.working = None, None
-        if ledger.stop.raised or outcome.termination in CUT_SHORT:
+        self.aside = [other for other in self.aside if other[0] is not cut]
+        limited = ledger.stop.raised or outcome.termination in CUT_SHORT
+        if limited or inner.set_aside:
             cut = Cut.of(scale, squares, inner)
-            self.cut = cut._replace(state=cut.state.in_memory())
+            cut = cut._replace(state=cut.state.in_memory())
+        if limited:
+            self.cut = cut
+        elif inner.set_aside:  # the next time it has as long again at least
+            self.aside.append((cut, wanted._replace(patience=wanted.patience + inner.seconds)))
         ledger.certificate_level = outcome.certificate_level
         ledger.nodes = inner.nodes_before + inner.nodes
         if outcome.infeasible and not ledger.stop.raised:

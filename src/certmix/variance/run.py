@@ -12,7 +12,7 @@ from certmix.problem import Problem
 from certmix.problem.scale import FAR, sum_of_squares
 from certmix.search.stopping import stop_reason
 from certmix.status import Termination
-from certmix.variance.inner import LOOSE, TIGHT, Around
+from certmix.variance.inner import LOOSE, TIGHT, Around, Wanted
 from certmix.variance.unbounded import scatterless, unbounded
 
 SLOPE_GAP = 0.1  # relative, of the least sum of squares
@@ -30,6 +30,7 @@ class VarianceRun(Around):
         super().__init__(problem, inner)
         self.squares = sum_of_squares(problem)
         self.bounds = Bounds(problem)
+        self.stalled = 0  # solves in a row that hardly raised the bound
 
     def run(self) -> Termination:
         """Work until the gap is reached or a limit strikes."""
@@ -41,23 +42,37 @@ class VarianceRun(Around):
             self._solve_uniform(loosely=not weak)
             if weak and not self._slopes():
                 return stop_reason(self.ledger, self.options) or Termination.EXHAUSTED
-        self.begun, stalled = True, 0
+        self.begun, self.stalled = True, 0
         while (reason := stop_reason(self.ledger, self.options)) is None and not self.infeasible:
             before = self.ledger.upper - self.ledger.bound
             self._solve(self._next_scale())
-            stalled = 0 if self.ledger.upper - self.ledger.bound < LITTLE * before else stalled + 1
-            if stalled == STALLED or (self._unsloped and not self._slopes()):
+            better = self.ledger.upper - self.ledger.bound < LITTLE * before
+            self.stalled = 0 if better else self.stalled + 1
+            if (self.stalled >= STALLED and not self.aside) or (self._unsloped and not self._slopes()):
                 break
         return reason or stop_reason(self.ledger, self.options) or Termination.EXHAUSTED
 
     def _next_scale(self) -> float:
-        """First that of the incumbent, then where the envelope is lowest; one that was cut short goes on."""
+        """First that of the incumbent, then where the envelope is lowest; one that was cut short goes on.
+
+        One that was set aside does where that promises more.
+        """
         if self.cut is not None and not self.cut.squares:
             return float(self.cut.scale)
-        if not self._points:
-            return self._own_scale()
         own = self._own_scale()
-        return min(max(self.bounds.lowest().at, own / FAR), own * FAR)
+        if not self._points:
+            return own
+        lowest = min(max(self.bounds.lowest().at, own / FAR), own * FAR)
+        if not self.aside:
+            return lowest
+        scales = [float(cut.scale) for cut, _ in self.aside]
+        return max(scales if self.stalled >= STALLED else [lowest, *scales], key=self._promise)
+
+    def _promise(self, scale: float) -> float:
+        """The bound if the incumbent is proved to be optimal at a scale."""
+        labels = self.ledger.incumbent.labels  # type: ignore[union-attr]  # what was set aside has one
+        most = float(self.problem.at_scale(scale).objective.best(labels).value)
+        return self.bounds.envelope(self.bounds.point(scale, most)).bound
 
     @property
     def _unsloped(self) -> bool:
@@ -143,7 +158,7 @@ class VarianceRun(Around):
             return bounds.envelope(slope=bounds.slope_from(uniform, scale, bound)).bound
 
         words = "least sum of squares"
-        found_there = self.solve_at(uniform, scale, gap, math.inf, relation, words, squares=True)
+        found_there = self.solve_at(uniform, scale, Wanted(gap), relation, words, squares=True)
         if found_there is not None:
             self.take(Solved(scale, uniform, *found_there, squares=True))
             least = found_there[0].labels
@@ -158,20 +173,26 @@ class VarianceRun(Around):
             return bounds.envelope(bounds.point(scale, bound)).bound
 
         words = f"variance {1.0 / scale:.6g} (solve {self._points + 1})"
-        found = self.solve_at(known, scale, *self._gap(known, scale), relation, words)
+        found = self.solve_at(known, scale, self._wanted(known, scale), relation, words)
         if found is not None:
             self.take(Solved(scale, known, *found))
 
-    def _gap(self, known: Problem, scale: float) -> tuple[float, float]:
-        """How precise a solve should be, in nats, and the bound that the envelope can do with."""
-        allowed = self.ledger.tolerances.allowed(self.ledger.upper)
-        found, bounds, target = self.ledger.incumbent, self.bounds, self.ledger.cutoff
-        elsewhere = any(one.scale != scale for one in self.solved if not one.squares)
-        if found is None or not elsewhere:  # the first one, or it goes on
-            return TIGHT * allowed, math.inf
+    def _wanted(self, known: Problem, scale: float) -> Wanted:
+        """How precise a solve should be."""
+        allowed = TIGHT * self.ledger.tolerances.allowed(self.ledger.upper)
+        found, target = self.ledger.incumbent, self.ledger.cutoff
+        if found is None:
+            return Wanted(allowed)
         most = float(known.objective.best(found.labels).value)
-        needed = bounds.needed(scale, most, target)
+        first = all(one.scale == scale for one in self.solved if not one.squares)
+        needed = None if first else self.bounds.needed(scale, most, target)
         if needed is not None:
-            return TIGHT * allowed, needed
-        missing = target - bounds.envelope(bounds.point(scale, most)).bound
-        return max(TIGHT * allowed, LOOSE * missing if math.isfinite(missing) else 0.0), math.inf
+            return Wanted(allowed, needed)
+        missing = target - self._promise(scale)
+        missing = missing if math.isfinite(missing) else 0.0
+        for cut, before in self.aside:
+            if cut.is_at(scale, False):
+                return before._replace(for_now=most - missing)
+        if first:
+            return Wanted(allowed, for_now=most - LOOSE * missing)
+        return Wanted(max(allowed, LOOSE * missing), for_now=most - missing)
