@@ -200,13 +200,13 @@ class Around(ABC):
         short or set aside before, it goes on.
         """
         ledger, options = self.ledger, self.options
-        left = options.time_left(ledger.seconds)
+        seconds = options.time_left(ledger.seconds)
         own = replace(
             options,
             engine=self.inner.name,
             gap=0.0,
             absolute_gap=wanted.gap,
-            time_limit=None if math.isinf(left) else max(0.0, left),
+            time_limit=None if math.isinf(seconds) else max(0.0, seconds),
             node_limit=None if options.node_limit is None else max(0, options.node_limit - ledger.nodes),
             restarts=options.restarts or 1,
             start=None,
@@ -229,12 +229,12 @@ class Around(ABC):
         self.aside = [other for other in self.aside if other[0] is not cut]
         limited = ledger.stop.raised or outcome.termination in CUT_SHORT
         if limited or inner.set_aside:
-            cut = Cut.of(scale, squares, inner)
-            cut = cut._replace(state=cut.state.in_memory())
-        if limited:
-            self.cut = cut
-        elif inner.set_aside:  # the next time it has as long again at least
-            self.aside.append((cut, wanted._replace(patience=wanted.patience + inner.seconds)))
+            left = Cut.of(scale, squares, inner)
+            left = left._replace(state=left.state.in_memory())
+            if limited:
+                self.cut = left
+            else:  # the next time it has as long again at least
+                self.aside.append((left, wanted._replace(patience=wanted.patience + inner.seconds)))
         ledger.certificate_level = outcome.certificate_level
         ledger.nodes = inner.nodes_before + inner.nodes
         if outcome.infeasible and not ledger.stop.raised:

@@ -68,11 +68,17 @@ class VarianceRun(Around):
         scales = [float(cut.scale) for cut, _ in self.aside]
         return max(scales if self.stalled >= STALLED else [lowest, *scales], key=self._promise)
 
+    def _most(self, scale: float) -> float:
+        """The least value at a scale of the clusterings that were found; there has to be an incumbent."""
+        best = self.problem.at_scale(scale).objective.best
+        found = [self.ledger.incumbent, *(one.result for one in self.solved if not one.squares)]
+        return min(
+            float(best(one.labels).value) for one in found if one is not None and one.labels is not None
+        )
+
     def _promise(self, scale: float) -> float:
-        """The bound if the incumbent is proved to be optimal at a scale."""
-        labels = self.ledger.incumbent.labels  # type: ignore[union-attr]  # what was set aside has one
-        most = float(self.problem.at_scale(scale).objective.best(labels).value)
-        return self.bounds.envelope(self.bounds.point(scale, most)).bound
+        """The bound if nothing better than that is there."""
+        return self.bounds.envelope(self.bounds.point(scale, self._most(scale))).bound
 
     @property
     def _unsloped(self) -> bool:
@@ -173,17 +179,16 @@ class VarianceRun(Around):
             return bounds.envelope(bounds.point(scale, bound)).bound
 
         words = f"variance {1.0 / scale:.6g} (solve {self._points + 1})"
-        found = self.solve_at(known, scale, self._wanted(known, scale), relation, words)
+        found = self.solve_at(known, scale, self._wanted(scale), relation, words)
         if found is not None:
             self.take(Solved(scale, known, *found))
 
-    def _wanted(self, known: Problem, scale: float) -> Wanted:
+    def _wanted(self, scale: float) -> Wanted:
         """How precise a solve should be."""
         allowed = TIGHT * self.ledger.tolerances.allowed(self.ledger.upper)
-        found, target = self.ledger.incumbent, self.ledger.cutoff
-        if found is None:
+        if self.ledger.incumbent is None:
             return Wanted(allowed)
-        most = float(known.objective.best(found.labels).value)
+        most, target = self._most(scale), self.ledger.cutoff
         first = all(one.scale == scale for one in self.solved if not one.squares)
         needed = None if first else self.bounds.needed(scale, most, target)
         if needed is not None:
