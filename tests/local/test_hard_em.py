@@ -257,16 +257,15 @@ def test_many_samples_through_a_subsample(constraints: list) -> None:
 
 
 def test_search_from_means() -> None:
-    """Starting at the true centres leads to the best clustering of separated data, with prices or without."""
+    """Starting at the true centres leads to the best clustering of separated data."""
     rng = np.random.default_rng(0)
     truth = np.repeat(np.arange(3), 20)
     data = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]])[truth] + rng.normal(size=(60, 2))
     instance = reduce(Problem(data, 3, variance=1.0))
     means = np.stack([instance.points[0][truth == k].mean(axis=0) for k in range(3)])
-    for prices in (None, np.full(3, np.log(3))):
-        found = LocalSearch(instance).from_means(means, prices)
-        assert found is not None
-        assert np.array_equal(found[0], truth)
+    found = LocalSearch(instance).from_means(means)
+    assert found is not None
+    assert np.array_equal(found[0], truth)
 
 
 def test_default_restarts_fall_with_the_size() -> None:

@@ -9,6 +9,8 @@ import numpy as np
 
 from certmix.exact.subsets import SubsetTable
 
+CHUNK = 1 << 16  # numbers in the labellings of one go
+
 
 def count_labellings(n_groups: int, classes: np.ndarray) -> int:
     """How many labellings there are, equivalent ones counted once, constraints left aside.
@@ -28,9 +30,7 @@ def count_labellings(n_groups: int, classes: np.ndarray) -> int:
     return ways[n_groups]
 
 
-def labellings(
-    n_groups: int, classes: np.ndarray, table: SubsetTable, chunk: int = 1 << 16
-) -> Iterator[np.ndarray]:
+def labellings(n_groups: int, classes: np.ndarray, table: SubsetTable) -> Iterator[np.ndarray]:
     """Chunks of labellings, each of shape (L, K): the set of groups in every component as a number.
 
     The groups are placed one after the other. A component takes its first group only when every earlier
@@ -43,7 +43,7 @@ def labellings(
     for k in range(K):
         same = np.flatnonzero(classes[:k] == classes[k])
         earlier[k] = same[-1] if len(same) else -1
-    yield from _extend(np.zeros((1, K), dtype=np.int32), 0, n_groups, earlier, table, max(1, chunk // K))
+    yield from _extend(np.zeros((1, K), dtype=np.int32), 0, n_groups, earlier, table, max(1, CHUNK // K))
 
 
 def _extend(

@@ -22,7 +22,7 @@ from certmix.stopping import current
 _SMALL = 3000
 
 
-def assign(instance: Instance, costs: np.ndarray, *, time_limit: float | None = None) -> np.ndarray | None:
+def assign(instance: Instance, costs: np.ndarray) -> np.ndarray | None:
     """Cheapest labels of the groups under all constraints of the instance; None when there are none.
 
     Parameters
@@ -30,10 +30,8 @@ def assign(instance: Instance, costs: np.ndarray, *, time_limit: float | None = 
     instance : Instance
     costs : ndarray of shape (N, K)
         Cost of every group in every component, with the group's weight in it.
-    time_limit : float, optional
-        Seconds for an integer program; the best feasible labels it had count, and None if there were none.
     """
-    return Assigner(instance, time_limit=time_limit)(costs)
+    return Assigner(instance)(costs)
 
 
 def satisfies(instance: Instance, labels: np.ndarray) -> bool:
@@ -50,7 +48,7 @@ class Assigner:
 
     def __init__(self, instance: Instance, *, time_limit: float | None = None) -> None:
         self.instance = instance
-        self.time_limit = time_limit
+        self.time_limit = time_limit  # seconds for an integer program; the best labels that it had count
         self.stop = current()
         self.sets = _connected_sets(instance)
         self.programs: dict[int, Program] = {}

@@ -83,7 +83,6 @@ def hard_em(
     start: np.ndarray | None = None,
     callback: Callback | None = None,
     heartbeat: Callable[[], None] = lambda: None,
-    search: LocalSearch | None = None,
 ) -> Found | None:
     """Search for a good clustering of an instance; no proof.
 
@@ -102,8 +101,6 @@ def hard_em(
         Called with the labels of the groups and the objective at every improvement.
     heartbeat : callable, optional
         Called after every start.
-    search : LocalSearch, optional
-        One that exists already for this instance.
 
     Returns
     -------
@@ -112,7 +109,7 @@ def hard_em(
     """
     run = _Run(
         instance,
-        search or LocalSearch(instance, time_limit=time_limit),
+        LocalSearch(instance, time_limit=time_limit),
         seed,
         time_limit,
         callback,

@@ -61,14 +61,12 @@ class LocalSearch:
         place = self.model, self.state, self.rng, self.mean, self.price
         return float(explore(*place, start, patience, SWAP_LIMIT, trials, np.zeros(1, dtype=np.int64)))
 
-    def improve(
-        self, labels: np.ndarray, *, deep: bool = True, exact: bool | None = None
-    ) -> tuple[np.ndarray, float]:
+    def improve(self, labels: np.ndarray, *, deep: bool = True) -> tuple[np.ndarray, float]:
         """A local optimum below the given labels, and its cost in the instance.
 
-        ``exact`` adds the exact assignment step; by default where constraints tie groups together.
+        Where constraints tie groups together, with the exact assignment step.
         """
-        exact = binding(self.instance) if exact is None else exact
+        exact = binding(self.instance)
         cost = self.load(labels)
         kept = self.state.label.copy()
         while True:
@@ -100,17 +98,9 @@ class LocalSearch:
         self.load(labels)
         return better
 
-    def from_means(
-        self, means: np.ndarray, prices: np.ndarray | None = None
-    ) -> tuple[np.ndarray, float] | None:
-        """The local optimum below the best assignment to means in whitened coordinates; None without one.
-
-        ``prices`` is what a sample costs in every component beside its distance, ``-log pi_k``; default:
-        equal.
-        """
-        price = (
-            np.zeros(self.instance.n_components) if prices is None else np.asarray(prices, dtype=np.float64)
-        )
+    def from_means(self, means: np.ndarray) -> tuple[np.ndarray, float] | None:
+        """The local optimum below the best assignment to means in whitened coordinates; None without one."""
+        price = np.zeros(self.instance.n_components)
         mean = np.ascontiguousarray(means, dtype=np.float64)
         labels = self.assigner(linear_costs(self.model, mean, price))
         return None if labels is None else self.improve(labels)

@@ -16,15 +16,13 @@ from certmix.problem import is_feasible
 from certmix.problem.features import Feature
 
 
-def rounded_labels(
-    instance: Instance, costs: np.ndarray, *, time_limit: float | None = None
-) -> np.ndarray | None:
+def rounded_labels(instance: Instance, costs: np.ndarray) -> np.ndarray | None:
     """The cheapest labels under every constraint for costs of the samples, (n, K); None if there are none."""
     grouped = group_costs(instance, costs)
     # A component without weight costs infinitely much, but a size limit may still have to be met with it.
     finite = grouped[np.isfinite(grouped)]
     dear = (float(np.abs(finite).max()) if len(finite) else 1.0) * 10 + 1e3
-    labels = assign(instance, np.where(np.isfinite(grouped), grouped, dear), time_limit=time_limit)
+    labels = assign(instance, np.where(np.isfinite(grouped), grouped, dear))
     return None if labels is None else instance.expand(labels)
 
 
@@ -41,7 +39,6 @@ def conclude(
     converged: bool = True,
     during: frozenset[Feature] = frozenset(),
     notes: Sequence[str] = (),
-    time_limit: float | None = None,
 ) -> LocalSolution:
     """Score a method's answer at its own parameters, round it under every constraint and score that again."""
     problem = instance.problem
@@ -51,7 +48,7 @@ def conclude(
         own_labels = costs.argmin(axis=1)
     value = objective.value(own_labels, means, weights)
     feasible = is_feasible(problem, own_labels)
-    labels = own_labels if feasible else rounded_labels(instance, costs, time_limit=time_limit)
+    labels = own_labels if feasible else rounded_labels(instance, costs)
     try:
         rescored = math.inf if labels is None else objective.best(labels).value
     except InfeasibleError:
