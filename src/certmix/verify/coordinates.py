@@ -12,8 +12,8 @@ import numpy as np
 
 from certmix.verify.evidence import Rejected
 from certmix.verify.rounding import TINY, UNIT, Array, gamma, proved_semidefinite, residual
+from certmix.verify.statement import times
 
-CHUNK = 256  # long sums are taken in chunks: their rounding counts a chunk's length and the number of chunks
 MOST_SAMPLES = 3000  # for a matrix of inner products
 MOST_EXACT = 200  # features up to which a factor is compared with its matrix in whole numbers
 LEAST_SPREAD = 1e-6  # relative; what spreads less is left out of X, and is in E
@@ -45,15 +45,14 @@ class System:
     def of(self, away: Array) -> Array:
         """Coordinates of differences from the centre."""
         assert self.basis is not None
-        return np.asarray(away * self.basis if self.basis.ndim == 1 else away @ self.basis.T)
+        return times(away, self.basis.T)
 
     def rounding(self, away: Array) -> Array:
         """Bounds on the rounding of these coordinates."""
         if self.basis is None:
             return np.zeros((*away.shape[:-1], len(self.weight)))
-        if self.basis.ndim == 1:
-            return np.asarray(gamma(8) * np.abs(away) * np.abs(self.basis))
-        return np.asarray(gamma(2 * len(self.columns) + 6) * np.abs(away) @ np.abs(self.basis).T)
+        operations = 8 if self.basis.ndim == 1 else 2 * len(self.columns) + 6
+        return gamma(operations) * times(np.abs(away), np.abs(self.basis).T)
 
 
 def system(offset: Array, precision: Array, prior: Array, free: bool, shared: bool) -> System:
@@ -78,14 +77,13 @@ def system(offset: Array, precision: Array, prior: Array, free: bool, shared: bo
             points, loss = found
             return System(points, offset, columns, None, np.zeros(points.shape[1]), 0.0, loss)
     basis, weight, ratio = coordinates(precision, prior)
-    points = offset * basis if basis.ndim == 1 else offset @ basis.T
-    return System(points, offset, columns, basis, weight, ratio, 0.0)
+    return System(times(offset, basis.T), offset, columns, basis, weight, ratio, 0.0)
 
 
 def from_inner_products(offset: Array, precision: Array) -> tuple[Array, float] | None:
     """``(X, loss)``, see above; None where the samples need as many coordinates as there are features."""
     n, d = offset.shape
-    whitened = offset * np.sqrt(precision) if precision.ndim == 1 else offset @ _cholesky(precision)
+    whitened = times(offset, np.sqrt(precision) if precision.ndim == 1 else _cholesky(precision))
     axes, spread, _ = np.linalg.svd(whitened, full_matrices=False)
     keep = max(1, int((spread > LEAST_SPREAD * spread[0]).sum()))
     if keep == d:
@@ -95,10 +93,9 @@ def from_inner_products(offset: Array, precision: Array) -> tuple[Array, float] 
     # Another library may find another sign: the first large entry of every coordinate is made positive.
     first = (np.abs(x) >= 0.5 * np.abs(x).max(axis=0)).argmax(axis=0)
     x = np.ascontiguousarray(x * np.where(x[first, np.arange(keep)] < 0, -1.0, 1.0))
-    terms = 2 * (CHUNK + d // CHUNK) + 16
     away = float(np.linalg.norm(x @ x.T - products))
     own, given = float(np.linalg.norm(np.abs(x) @ np.abs(x).T)), float(np.linalg.norm(size))
-    away += gamma(keep + 8) * (own + given) + gamma(terms) * given
+    away += gamma(keep + 8) * (own + given) + gamma(2 * d + 16) * given
     return x, 1.01 * 0.5 * math.sqrt(n) * away + TINY
 
 
@@ -110,17 +107,8 @@ def _cholesky(precision: Array) -> Array:
 
 
 def _products(offset: Array, precision: Array) -> Array:
-    applied = offset * precision if precision.ndim == 1 else _summed(offset, precision)
-    found = _summed(applied, offset)
+    found = times(offset, precision) @ offset.T
     return np.asarray(0.5 * (found + found.T))
-
-
-def _summed(left: Array, right: Array) -> Array:
-    """``left right'`` in chunks of columns."""
-    total = np.zeros((len(left), len(right)))
-    for start in range(0, left.shape[1], CHUNK):
-        total += left[:, start : start + CHUNK] @ right[:, start : start + CHUNK].T
-    return total
 
 
 def coordinates(precision: Array, prior: Array) -> tuple[Array, Array, float]:

@@ -84,9 +84,9 @@ class Proof:
     ) -> None:
         """Check the tree and the steps that prove the target."""
         root = Root(self.stated, self.data)
-        walked = walk(root, self.evidence, objects(self.document, "steps"), target, kinds, settled)
-        self.checking.nodes += walked.nodes
-        self.checking.leaves += walked.leaves
+        nodes, leaves = walk(root, self.evidence, objects(self.document, "steps"), target, kinds, settled)
+        self.checking.nodes += nodes
+        self.checking.leaves += leaves
 
     def part(self, t: int, entry: Document, data: Array | None = None, empty: bool = False) -> float:
         """Check part t as a proof about another problem; its bound, infinite (null) only where it may be ``empty``."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,14 +21,6 @@ Step = Callable[[Root, Domain, Evidence, float], float]
 may remove what it has proved to cost the target or more."""
 Kinds = Mapping[str, Step]
 Entries = Sequence[Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
-class Walked:
-    """How many nodes the walk saw, and how many of them settled."""
-
-    nodes: int
-    leaves: int
 
 
 def decide(domain: Domain, root: Root, kind: int, args: Sequence[int], at: float = 0.0) -> Domain:
@@ -62,8 +53,8 @@ def walk(
     target: float,
     kinds: Kinds,
     settled: Callable[[Root, Domain], bool] = lambda root, domain: False,
-) -> Walked:
-    """Check the whole tree; :class:`Rejected` names the first node that fails.
+) -> tuple[int, int]:
+    """Check the whole tree, and count its nodes and leaves; :class:`Rejected` names the first node that fails.
 
     ``entries`` are those of the steps, ``kinds`` their functions. Leaves where everything is decided are enumerated. A
     leaf needs no bound where what is in question is ``settled``.
@@ -109,7 +100,7 @@ def walk(
         except Rejected as error:
             what = "leaf" if not children[node] else "node"
             raise Rejected(f"{what} {node} of the tree fails: {error}") from None
-    return Walked(visited, leaves)
+    return visited, leaves
 
 
 def _steps(entries: Entries, evidence: Evidence, count: int) -> list[list[Evidence]]:
