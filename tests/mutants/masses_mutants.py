@@ -11,6 +11,8 @@ CHECKED_MASSES = (
             "narrowing.py", "if self.plain and c.counted:", "if self.plain:", BOXES),
     planted("masses: sizes limit masses", "A mean is that of so many samples, whatever they count.", "narrowing.py",
             "if not c.counted:", "if False:", BOXES),
+    planted("masses: the mean of nothing", "A component whose members lack a value has the mean of the others.",
+            "narrowing.py", "least = np.where(full + few == 0, np.fmin(least, 0.0), least)", "pass", BOXES),
     planted("masses: near in features that are missing", "Distances count in all features.", "narrowing.py",
             "near += nearest if len(half) == 1 else half[j] * nearest", "near += half.max(axis=0) * nearest", BOXES),
     planted("masses: one mass in a bound", "All quadratics have the mass of the first feature.", "narrowing.py",

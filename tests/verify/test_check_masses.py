@@ -12,7 +12,7 @@ import pytest
 from claiming import rooted
 
 import certmix
-from certmix.certificate import lagrangian
+from certmix.certificate import boxes, lagrangian
 from certmix.certificate.statement import state
 from certmix.io.certificates import Certificate
 from certmix.problem import CannotLink, MinimumSize, MustLink, Problem
@@ -61,7 +61,7 @@ def certified(name: str, how: str) -> tuple[Problem, Certificate]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("certmix.certificate.prove.MOST", 0)  # not by enumeration
         if how == "lagrangian":
-            patch.setattr("certmix.certificate.boxes.MOST_ENTRIES", 0)
+            patch.setattr(boxes, "TUNING", replace(boxes.TUNING, entries=0))
             patch.setattr(lagrangian, "TUNING", replace(lagrangian.TUNING, few_clusterings=1))
         engine = {"boxes": "interval", "lagrangian": "dual"}.get(how, how)
         more = {"part_size": 8} if how == "parts" else {}

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 import certmix
+from certmix.certificate import boxes, prove
 from certmix.certificate import lagrangian as maker
-from certmix.certificate import prove
 from certmix.certificate.prove import make
 from certmix.io.certificates import Certificate
 from certmix.problem import CannotLink, Label, MinimumSize, MustLink, Packing, Problem, is_feasible
@@ -85,7 +85,7 @@ def case(name: str) -> Case:
         else:  # if not by a recomputation, then by multipliers
             patch.setattr(prove, "TUNING", replace(prove.TUNING, dense_groups=0))
         if name != "boxes":
-            patch.setattr("certmix.certificate.boxes.MOST_ENTRIES", 0)
+            patch.setattr(boxes, "TUNING", replace(boxes.TUNING, entries=0))
         engine = {"sdp": "sdp", "pairs": "dual"}.get(name, "auto")
         result = certmix.solve(problem, engine, gap=1e-7, certificate=True)
     certificate = result.certificate

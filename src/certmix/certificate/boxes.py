@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,10 +17,18 @@ from certmix.verify.evidence import Rejected
 from certmix.verify.narrowing import Boxes, Nodes
 from certmix.verify.root import Root
 
-SECONDS = 2.5e-7  # that the checker takes for an entry of the tree, a group, a component and a coordinate
-MOST_ENTRIES = 200_000
-MOST_GROWN = 4  # a tree is refined up to so many times its size, and FEW entries
-FEW = 1000
+
+@dataclass(frozen=True)
+class Tuning:
+    """How large trees may be, and how long the checker takes for them."""
+
+    entry_seconds: float = 2.5e-7  # for an entry of the tree, a group, a component and a coordinate
+    entries: int = 200_000
+    grown: int = 4  # times its size up to which a tree is refined, ...
+    grown_entries: int = 1000  # ... and so many entries beside
+
+
+TUNING = Tuning()
 
 
 def boxes_of(search: Search | None, root: Root, target: float) -> tuple[Draft, float]:
@@ -28,9 +37,9 @@ def boxes_of(search: Search | None, root: Root, target: float) -> tuple[Draft, f
         return Draft(), math.inf
     bound = _bound(search)
     entries = bound.splits.count
-    if not 0 < entries <= MOST_ENTRIES:
+    if not 0 < entries <= TUNING.entries:
         return Draft(), math.inf
-    return drawn(bound), SECONDS * entries * root.N * root.K * root.d
+    return drawn(bound), TUNING.entry_seconds * entries * root.N * root.K * root.d
 
 
 @np.errstate(all="ignore")  # what is not a number proves nothing
@@ -49,7 +58,7 @@ def refined(search: Search, root: Root, target: float, late: Callable[[], bool])
         nodes = follow(tree, roots(tree, domain), *codes, columns[3], last=False)
     except Rejected as error:  # the search began at other roots
         raise Unproved(str(error)) from None
-    nodes.entry, most = number[nodes.entry], MOST_GROWN * len(number) + FEW
+    nodes.entry, most = number[nodes.entry], TUNING.grown * len(number) + TUNING.grown_entries
     while len((left := tree.narrow(nodes.take(np.arange(len(nodes.entry))), *OUTER)).entry):
         if late() or bound.splits.count > most:
             raise Unproved("the tree of boxes could not be refined in time")

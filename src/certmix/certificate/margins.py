@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from certmix.certificate.boxes import MOST_ENTRIES, drawn
+from certmix.certificate.boxes import TUNING, drawn
 from certmix.certificate.draft import Draft, Unproved, as_checked, checked, incumbent, stated
 from certmix.certificate.semidefinite import tell
 from certmix.io.certificates import Certificate
@@ -87,7 +87,7 @@ def by_boxes(
     Unproved
         With the reason why there is none.
     """
-    if not 0 < bound.splits.count <= MOST_ENTRIES:
+    if not 0 < bound.splits.count <= TUNING.entries:
         raise Unproved("the tree of boxes is too large, or was not kept")
     whole, root = as_checked(problem)
     draft, domain, rows = drawn(bound), Domain.of(root), np.array(pairs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,10 +23,18 @@ from certmix.verify.evidence import Rejected
 from certmix.verify.lagrangian import Pricing, priced_tree
 from certmix.verify.narrowing import Nodes
 
-BATCH = 128  # nodes that are split in one go
-MOST_PRICING_NODES = 200_000
-EXACTLY = 0.03  # share of what two sets have to cost more: how exactly prices are known, usually
-SINGLE = 0.5  # a group with this share of what the best coordinate loses is decided
+
+@dataclass(frozen=True)
+class Tuning:
+    """How exactly prices are known, and how trees are refined."""
+
+    pricing_nodes: int = 200_000  # of the tree that finds a price
+    exactly: float = 0.03  # share of what two sets have to cost more: how exactly prices are known, usually
+    batch: int = 128  # nodes that are split in one go
+    single: float = 0.5  # a group with this share of what the best coordinate loses is decided
+
+
+TUNING = Tuning()
 
 
 def by_prices(
@@ -62,7 +71,7 @@ def by_prices(
     for i, members in enumerate(sets):
         if domain.high[members[0]] > 0:
             pricing = Pricing.of(root, domain, int(members[0]), multipliers, apart)
-            found = walk(pricing, math.inf, MOST_PRICING_NODES, exactly / root.K)
+            found = walk(pricing, math.inf, TUNING.pricing_nodes, exactly / root.K)
             psi[i] = found.bound - exactly / root.K
     try:
         torn = torn_sets(root, domain, multipliers, apart, psi, groups, target)
@@ -109,7 +118,7 @@ class _Tree:
         waiting = deque([self.nodes])  # the first comes first: what is left at the end is hard, not just late
         while waiting and not should_stop():
             nodes = waiting.popleft()
-            nodes, rest = nodes.take(slice(BATCH)), nodes.take(slice(BATCH, None))
+            nodes, rest = nodes.take(slice(TUNING.batch)), nodes.take(slice(TUNING.batch, None))
             if len(rest.entry):
                 waiting.appendleft(rest)
             if not len(nodes.entry):
@@ -196,7 +205,7 @@ class _Tree:
             (nothing & (b == a) & ~is_open.any(axis=1), LEAF, 0),
             (nothing & (b == a), GROUP, easiest),
             (nothing | (sized > np.maximum(most, one)), SIZE, size),
-            (one > SINGLE * most, GROUP, group),
+            (one > TUNING.single * most, GROUP, group),
         ]
         when = [choice[0] for choice in choices]
         kind = np.select(when, [choice[1] for choice in choices], MEAN)

@@ -19,7 +19,8 @@ from threadpoolctl import threadpool_limits
 
 from certmix.certificate.draft import Unproved
 from certmix.certificate.margins import MarginPart
-from certmix.certificate.prices import EXACTLY, by_prices
+from certmix.certificate.prices import TUNING as PROVING
+from certmix.certificate.prices import by_prices
 from certmix.engines import engine, why_not
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem
@@ -91,7 +92,7 @@ def together_by_prices(
             most = int(seconds / (TUNING.node_seconds * (instance.n_groups + TUNING.node_groups)))
             asked, of = set(zip(search.first, search.second, strict=True)), instance.groups.of
             rows = [(i, j, 1) for i, j in pairs if (of[i], of[j]) in asked]
-            exactly = finely * EXACTLY * delta
+            exactly = finely * PROVING.exactly * delta
             return by_prices(
                 rows, problem, search.t, search.apart, target, exactly, most, lambda: stop.raised
             )

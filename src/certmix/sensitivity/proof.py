@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from certmix.certificate.boxes import SECONDS
+from certmix.certificate.boxes import TUNING
 from certmix.certificate.draft import Unproved
 from certmix.certificate.margins import (
     MarginPart,
@@ -129,7 +129,7 @@ class Proof:
 
     def _replay(self, groups: int) -> float:
         """How long the checker takes for a node of a tree of boxes, about."""
-        return SECONDS * groups * self.problem.n_components * self.problem.n_features
+        return TUNING.entry_seconds * groups * self.problem.n_components * self.problem.n_features
 
     def by_boxes(
         self, questions: Sequence[Question], whole: Problem, bound: IntervalBound, least: float, target: float

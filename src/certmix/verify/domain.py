@@ -76,9 +76,8 @@ def _limit(
         a, b = np.maximum(a, total - rest_b), np.minimum(b, total - rest_a)
     possible = (a <= b).all(axis=1)
     low[possible], high[possible] = a[possible], b[possible]
-    most, least, low, high = (array[:, :, None] for array in (most, least, low, high))
-    needed = free & (most - weight < low)
-    here &= ~(free & (least + weight > high))
+    needed = free & (weight > (most - low)[:, :, None])
+    here &= ~(free & (weight > (high - least)[:, :, None]))
     if needed.any():
         places = needed.sum(axis=1)
         full = here & needed

@@ -7,7 +7,6 @@ is cheapest among all that the root allows. docs/certificates.md (boxes) has the
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 
@@ -116,7 +115,7 @@ class Boxes:
         w, m = (np.broadcast_to(of, (root.K, *of.shape)) for of in (root.weight[:, None], root.mass))
         parts = (w, self.constant[:, :, None], self.size[:, :, None], m * self.x, 0.5 * m * self.x**2, m)
         self.terms = np.concatenate(parts, axis=2)
-        self.order = None if self.outside else np.argsort(self.x.transpose(0, 2, 1), axis=2, kind="stable")
+        self.order = np.argsort(self.x.transpose(0, 2, 1), axis=2, kind="stable")
         self.largest = max(float(np.abs(array).max(initial=0.0)) for array in (self.x, root.prior_mean))
         self.tallest = np.where(np.isfinite(root.entropy), np.abs(root.entropy), 0.0).max(axis=1)
         self.outward = gamma(root.d + 16)
@@ -146,21 +145,23 @@ class Boxes:
         """The nodes in which something below the target may be left, narrowed and bounded."""
         self._conclude(nodes)
         nodes = nodes.take(nodes.bound < self.target)
-        done, turn = [nodes.take(slice(0))], itertools.cycle((True, False))
+        done = [nodes.take(slice(0))]
         while len(nodes.entry):
             before, rounds = nodes.extent(), rounds - 1
-            self._round(nodes, means=next(turn))
+            self._round(nodes)
             alive = nodes.bound < self.target
+            nodes, before = nodes.take(alive), before[alive]
+            if not self.outside:
+                self._means(nodes)
+            alive = np.asarray(~((nodes.lo > nodes.hi).any(axis=2) & (nodes.b > 0)).any(axis=1))
             again = alive & (nodes.extent() < share * before).any(axis=1) & (rounds > 0)
             done.append(nodes.take(alive & ~again))
             nodes = nodes.take(again)
         return Nodes.joined(done)
 
-    def _round(self, s: Nodes, means: bool) -> None:
-        """Draw all conclusions once; those of means, which take half of the time, are not worth it in every round."""
-        if self.order is not None:
-            if means:
-                self._means(s)
+    def _round(self, s: Nodes) -> None:
+        """Draw all conclusions once, but for those of means, which only nodes are worth that are left then."""
+        if not self.outside:
             self._ordered(s)
         pairs, sizes = self._pairs(s), (s.a.copy(), s.b.copy())
         self._exchange(s, pairs)
@@ -168,7 +169,6 @@ class Boxes:
         pairs = pairs.take(np.flatnonzero(s.candidates()[pairs.node, pairs.group] > 1))
         pairs.allowed = self._allowed(s, pairs.node, pairs.group)
         self._bound(s, pairs, sizes)
-        s.bound[((s.lo > s.hi).any(axis=2) & (s.b > 0)).any(axis=1)] = math.inf
 
     def _conclude(self, s: Nodes) -> None:
         s.bound[~conclude(self.root, s.allowed, s.a, s.b)] = math.inf
@@ -180,7 +180,6 @@ class Boxes:
 
     # -- conclusions that hold for every clustering in a node ------------------------------------------------------
     def _means(self, s: Nodes) -> None:
-        assert self.order is not None
         c, is_open, sums = self.root, s.candidates() > 1, self._inside(s)
         some = np.asarray(is_open.any(axis=0))
         some[0] |= not some.any()
@@ -194,7 +193,7 @@ class Boxes:
             few, many = 0.0 * few, np.full(many.shape, math.inf)
         low = _least_mean(x, m, full, total, few, many)
         high = -_least_mean(-x[:, :, ::-1], m[:, :, :, ::-1], full, -total, few, many)
-        widen, there = gamma(2 * c.N + 64) * self.largest, (s.a > 0)[:, :, None]
+        widen, there = gamma(4 * c.N + 64) * self.largest, (s.a > 0)[:, :, None]
         low, high = (np.clip(end, c.mean_lower, c.mean_upper) for end in (low - widen, high + widen))
         s.lo = np.where(there, np.maximum(s.lo, low), s.lo)
         s.hi = np.where(there, np.minimum(s.hi, high), s.hi)
@@ -260,7 +259,12 @@ class Boxes:
         other = np.where(here, second, cheapest)
         slack = self.allowance + self.outward * (np.abs(gain) + np.abs(other))
         pays = gain - other > slack  # not if one of them is no number
-        s.allowed[p.node, :, p.group] = (p.allowed & ~(pays & keeps)).T
+        self._remove(s, p, pays & keeps)
+
+    def _remove(self, s: Nodes, p: Pairs, gone: Array) -> None:
+        """Take candidates, (K or K + 1, P), from the groups of pairs."""
+        some = np.flatnonzero(gone.any(axis=0))
+        s.allowed[p.node[some], :, p.group[some]] &= ~gone[:, some].T
 
     def _each(self, p: Pairs, table: Array) -> Array:
         """(K, P): the entries of a table (K, M, weights) for the pairs."""
@@ -340,7 +344,7 @@ class Boxes:
             whole = np.where(theta > 0, theta * top, 0.0)
             lost = gamma(16) * (np.abs(low) + np.abs(whole) + np.abs(rest) + np.abs(bound)[p.node])
             reached = bound[p.node] + (low - (whole + rest)) - lost >= self.target
-            s.allowed[p.node, :, p.group] &= ~reached.T
+            self._remove(s, p, reached)
         self._tighten(s, bound, A, B)
 
     def _only_one(self, p: Pairs, low: Array, M: int) -> Array:
@@ -376,18 +380,22 @@ def _two_least(rows: Array) -> tuple[Array, Array, Array, Array]:
 def _least_mean(x: Array, mass: Array, full: Array, total: Array, few: Array, many: Array) -> Array:
     """(M, K, d): the least ``(total + sum) / (full + m)`` over masses ``few <= m <= many`` of candidates.
 
-    Their places x (K, d, N) increase along the last axis, with masses (M, K, d, N). The mean of nothing is zero.
+    Their places x (K, d, N) increase along the last axis, with masses (M, K, d, N). The mean of nothing is zero. As a
+    function of m it falls to its least value, which it has at nothing or at the end of a candidate, and then rises.
     """
+
+    def entry(array: Array, place: Array) -> Array:
+        return np.take_along_axis(array, place[..., None], axis=3)[..., 0]
+
     taken, summed = np.cumsum(mass, axis=3), np.cumsum(mass * x, axis=3)
-    early, late = taken < few[..., None], taken > many[..., None]
     at = (total[..., None] + summed) / (full[..., None] + taken)
-    at[early | late if full.all() else early | late | (full[..., None] + taken == 0)] = math.inf
-    best, x, most = at.min(axis=3), np.broadcast_to(x, mass.shape), np.minimum(many, taken[..., -1])
-    for m, count in ((few, early.sum(axis=3)), (most, mass.shape[3] - late.sum(axis=3))):
-        place = np.minimum(count, mass.shape[3] - 1)[..., None]
-        reached, part, last = (
-            np.take_along_axis(array, place, axis=3)[..., 0] for array in (taken, summed, x)
-        )
-        least = (total + np.where(m > 0, part - (reached - m) * last, 0.0)) / (full + m)
-        best = np.minimum(best, np.where(full + m == 0, 0.0, least))
-    return np.where(np.isnan(best), -math.inf, best)
+    if not full.all():
+        at[full[..., None] + taken == 0] = math.inf
+    best = at.argmin(axis=3)
+    m = np.where(entry(at, best) >= total / full, 0.0, entry(taken, best))
+    m = np.clip(m, few, np.minimum(many, taken[..., -1]))
+    place = np.minimum((taken < m[..., None]).sum(axis=3), mass.shape[3] - 1)
+    part = entry(summed, place) - (entry(taken, place) - m) * entry(np.broadcast_to(x, mass.shape), place)
+    least = (total + np.where(m > 0, part, 0.0)) / (full + m)
+    least = np.where(full + few == 0, np.fmin(least, 0.0), least)
+    return np.where(np.isnan(least), -math.inf, least)
