@@ -127,9 +127,10 @@ def test_refusal_of_a_large_problem_does_not_look_at_the_data(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("classes", [[0, 0, 0], [0, 1, 2], [0, 1, 0], [0], [0, 1, 1, 0]])
-def test_one_labelling_of_every_equivalent_set(classes: list[int]) -> None:
-    """Up to swapping interchangeable components every labelling appears once, and the count is right."""
+def test_one_labelling_of_every_equivalent_set(monkeypatch: pytest.MonkeyPatch, classes: list[int]) -> None:
+    """Up to swapping interchangeable components every labelling appears once, in several goes, and is counted."""
     n, K = 5, len(classes)
+    monkeypatch.setattr("certmix.exact.labellings.CHUNK", 16 * K)
     variance = np.array([1.0, 2.0, 3.0])[classes]
     problem = Problem(np.random.default_rng(3).normal(size=(n, 1)), K, variance=variance, allow_empty=True)
     kinds = interchangeable(problem)
@@ -140,11 +141,7 @@ def test_one_labelling_of_every_equivalent_set(classes: list[int]) -> None:
         return frozenset((c, s) for c, s in sets if s)
 
     table = subset_table(reduce(problem))
-    found = [
-        canonical(tuple(labels_of(row, n)))
-        for chunk in labellings(n, kinds, table, chunk=16)
-        for row in chunk
-    ]
+    found = [canonical(tuple(labels_of(row, n))) for chunk in labellings(n, kinds, table) for row in chunk]
     everything = {canonical(z) for z in itertools.product(range(K), repeat=n)}
     assert len(found) == len(set(found)) == len(everything) == count_labellings(n, kinds)
     assert set(found) == everything
