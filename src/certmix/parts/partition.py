@@ -23,7 +23,7 @@ from certmix.stopping import current
 SWEEPS = 100  # rounds in which every part meets another
 REACH = 8  # members of the other part that a group is compared with at first; twice as many in every sweep
 SHARPNESS = 2.0  # of posteriors: so that they tell which groups change clusters when means move a little
-SOFT = 2.0  # times as much as the moments of clusters count those of posteriors, or parts change too many labels alone
+SOFT = 1.0  # times as much as the moments of clusters count those of posteriors: more helps where clusters overlap only
 LEAST_POSTERIOR = 1e-6
 
 
