@@ -73,7 +73,12 @@ class Inner(Ledger):
         return self.set_aside
 
     def slow(self) -> bool:
-        """Whether there is more to do at other variances, and this has been so for as long again."""
+        """Whether there is more to do at other variances, and this has been so for as long again.
+
+        With a limit of nodes the clock has no say: such runs can be repeated.
+        """
+        if self.outer.options.node_limit is not None:
+            return False
         if self.bound >= self.wanted.for_now:
             self.good_since = min(self.good_since, self.seconds)
         return self.seconds > max(self.wanted.patience, AGAIN * self.good_since)
