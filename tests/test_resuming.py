@@ -15,6 +15,7 @@ from certmix.observers.base import Silent
 from certmix.observers.snapshot import Pace, Snapshot
 from certmix.options import Options
 from certmix.resuming import identity
+from certmix.search.bounds.semidefinite.record import Recorder
 from certmix.search.bounds.semidefinite.visit import Tuning
 from resumed import cut_short
 
@@ -71,6 +72,22 @@ def test_a_run_without_a_record_is_not_proved_by_half_of_one(tmp_path: Path) -> 
         result = solve(problem_of(18), resume=directory, verify=True)
         assert result.status == "optimal"
         assert result.certificate_level in ("verified", "computed")
+
+
+@pytest.mark.parametrize("engine", ["sdp", "race"])
+def test_a_record_that_grew_too_large_is_not_gone_on_with(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tree goes on without one; the numbers that its open nodes had in the record mean nothing any more."""
+    monkeypatch.setattr(
+        "certmix.search.bounds.semidefinite.visit.TUNING", Tuning(root_rounds=1, node_rounds=1, iterations=3)
+    )
+    monkeypatch.setattr(Recorder.__init__, "__defaults__", (0,))
+    first = cut_short(problem_of(24), tmp_path, engine, node_limit=4, verify=False, certificate=True)
+    assert first.status == "feasible"
+    result = solve(problem_of(24), resume=tmp_path, verify=False, certificate=True)
+    assert result.status == "optimal"
+    assert result.nodes > first.nodes
 
 
 def test_limits_are_for_what_is_still_to_be_done(tmp_path: Path) -> None:

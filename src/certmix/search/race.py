@@ -112,7 +112,7 @@ class Race:
             largest_batch=self.options.n_threads,
             state=self.earlier.of("matrices"),
         )
-        if self.bound.recorder.full:  # the earlier run kept no record, and half of one is none
+        if self.bound.recorder is NO_RECORD:  # for the earlier run kept none
             self.recorder = None
         return self.matrices
 

@@ -58,6 +58,6 @@ class SemidefiniteEngine(SearchEngine):
             )
             running = Search(bound, ledger, options, largest_batch=options.n_threads, state=ledger.resumed)
             ledger.resumable = running
-            if bound.recorder.full:  # the earlier run kept no record, and half of one is none
+            if bound.recorder is NO_RECORD:  # for the earlier run kept none
                 ledger.record = None
             return finish_on(running, self.name, cluster)

@@ -190,7 +190,10 @@ class SemidefiniteBound:
     def resumed(self, state: State, nodes: Nodes) -> Nodes:
         """Without the matrices that nodes started from, and without what was told of single roots."""
         self._proved = np.full(state.of("own").numbers["roots"], -np.inf)
-        self.recorder.go_on(state.of("record"), nodes["record"])
+        if record := state.of("record"):
+            self.recorder.go_on(record, nodes["record"])
+        else:  # it kept none, and half of one is none
+            self.recorder = NO_RECORD
         return Nodes({**nodes.fields, "warm": np.full(len(nodes), -1, dtype=nodes["warm"].dtype)})
 
     def explore(self, nodes: Nodes, cutoff: float) -> Explored:

@@ -123,9 +123,6 @@ class Recorder:
 
     def go_on(self, state: State, open_nodes: np.ndarray) -> None:
         """Take a state up, with these nodes open: what was written down of a visit that did not end is forgotten."""
-        self.full = not state
-        if self.full:
-            return
         step: dict[int, AnyStep | None] = {int(n): self.kept(Step.read(a)) for n, a in state.kept.items()}
         step[-1] = None
         a = state.arrays
