@@ -121,6 +121,16 @@ def test_a_prior_on_the_means_can_have_two_best_variances() -> None:
         assert problem.objective.best(labels).value == pytest.approx(best_value(problem, labels), abs=1e-9)
 
 
+@pytest.mark.parametrize("variance", ["unknown", "diagonal"])
+def test_values_too_near_to_each_other_are_refused(variance: str) -> None:
+    """Squares that vanish, or scales that overflow, are an error in words; a smallest variance makes them harmless."""
+    for unit in (1e-82, 1e-155, 1e-200):
+        with pytest.raises(InputError, match="rescale"):
+            certmix.solve(Problem(unit * blobs(), 2, variance=variance))
+    near = Problem(1e-155 * blobs(), 2, variance=variance, variance_range=(1e-3, None))
+    assert certmix.solve(near, verify=False).status is Status.OPTIMAL
+
+
 @pytest.mark.parametrize("engine", ["interval", "dual", "sdp", "parts"])
 def test_every_engine_can_be_inside(engine: str) -> None:
     """The engine that is asked for solves the problems with known variances."""

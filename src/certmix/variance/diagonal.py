@@ -21,7 +21,7 @@ from certmix.problem.scale import scale_range, sum_of_squares
 from certmix.search.stopping import stop_reason
 from certmix.status import Termination
 from certmix.variance.inner import LOOSE, TIGHT, Around, Wanted
-from certmix.variance.unbounded import flat, unbounded
+from certmix.variance.unbounded import LEAST_SPREAD, flat, unbounded
 
 SAME = 1e-12  # relatively: variances that differ by less are the same
 
@@ -64,7 +64,7 @@ class DiagonalRun(Around):
 
     def _bound_squares_of(self, j: int) -> None:
         p = self.problem
-        if not np.ptp(p.data[:, j]) > 0.0:
+        if not np.ptp(p.data[:, j]) >= LEAST_SPREAD:
             return
         alone = self._alone(j)
         engine = find_engine(choose(alone, self.options)[0])

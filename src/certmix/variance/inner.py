@@ -142,12 +142,14 @@ class Around(ABC):
 
     def scale(self) -> Scale:
         """That of the incumbent, or of all samples in one cluster."""
-        found, features = self.ledger.incumbent, self.problem.covariance.per_feature
+        found, limits = self.ledger.incumbent, self.problem.covariance.variances
+        assert limits is not None
+        features = self.problem.covariance.per_feature
         variance = None if found is None else found.variance
         if variance is None or not np.all(variance):
             deviations = self.problem.data - self.problem.data.mean(axis=0)
             variance = np.mean(deviations**2, axis=0 if features else None)
-            variance = np.where(variance > 0.0, variance, 1.0)
+            variance = np.where(variance > 0.0, variance, 1.0).clip(*limits)
         return 1.0 / (np.asarray(variance) if features else float(variance))
 
     def locally(self) -> Termination:

@@ -9,6 +9,8 @@ from certmix.problem import Problem, is_feasible
 from certmix.problem.scale import FAR
 from certmix.rounding import EPS
 
+LEAST_SPREAD = 1e-80  # of values: squares of less could not be scaled
+
 
 def unbounded(problem: Problem, feature: int | None = None) -> InputError:
     """The error about it; where every feature has a variance of its own, one feature is enough."""
@@ -23,11 +25,20 @@ def unbounded(problem: Problem, feature: int | None = None) -> InputError:
 
 
 def refuse_unbounded(problem: Problem) -> None:
-    """An error where the samples have no more different places than there are components, and no smallest variance."""
+    """An error where the samples have no more different places than there are components, and no smallest variance.
+
+    And one where their squares are too small to be told from nothing.
+    """
     assert problem.covariance.variances is not None
     K = problem.n_components
     if problem.covariance.variances[0] > 0.0:
         return
+    spread = np.ptp(problem.data, axis=0)
+    spread = spread if problem.covariance.per_feature else spread.max()
+    if np.any((spread > 0.0) & (spread < LEAST_SPREAD)):
+        raise InputError(
+            f"values differ by less than {LEAST_SPREAD:g}: their squares are lost; rescale the data"
+        )
     if problem.covariance.per_feature:
         for j in range(problem.n_features):
             labels = _by_place(problem.data[:, [j]], K)
