@@ -146,7 +146,8 @@ def _variance(result: Result) -> list[str]:
     if result.variance_interval is not None:
         low, high = (number(v, 6) for v in result.variance_interval)
         upto = f"from {low} to {high}" if math.isfinite(result.variance_interval[1]) else f"from {low} on"
-        said += f" At every variance {upto} the same clustering is optimal to within the same gap."
+        if low != high:  # as far as they are printed
+            said += f" At every variance {upto} the same clustering is optimal to within the same gap."
     return [_rule("-"), textwrap.fill(said, WIDTH)]
 
 
