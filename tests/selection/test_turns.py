@@ -199,6 +199,7 @@ def test_k_means_users_have_the_sum_of_squares() -> None:
         total = float(((TWO - TWO.mean(axis=0)) ** 2).sum())
         assert row.explained == pytest.approx(1.0 - squares / total)
         assert row.icl is None
+        assert row.bic is None, "there is no likelihood"
     assert certmix.path(TWO, "1:3", weights="uniform", variance=1.0).criterion == "icl"
 
 
@@ -346,6 +347,34 @@ def test_the_check_of_the_comparison_ends_with_the_time(monkeypatch: pytest.Monk
     assert turns.UNCHECKED in found.notes
 
 
+def test_time_is_kept_for_a_certificate_of_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that only the best number moves on: its runs and its proof take all they may, and come to nothing."""
+    clock, real = [0.0], turns._Turns._turn
+
+    def turn(running: Any, one: Any, *, alone: bool) -> None:
+        if one.problem.n_components != running._leader:
+            real(running, one, alone=alone)
+            return
+        clock[0] += running.left_for_turns if alone else 0.0
+        one.limit *= 4.0
+        one.searched = replace(one.result, certificate_level="computed", lower_bound=-1e9)
+
+    def prove(one: Any, options: Any, seconds: float) -> None:
+        if one.run is None:
+            clock[0] += max(0.0, seconds)
+        else:
+            proved(one, options, seconds)
+
+    proved = turns.Known.prove
+    monkeypatch.setattr(turns._Turns, "seconds", property(lambda running: clock[0]))
+    monkeypatch.setattr(turns._Turns, "_turn", turn)
+    monkeypatch.setattr(turns.Known, "prove", prove)
+    found = certmix.path(TWO, "1:3", variance=1.0, time_limit=30.0)
+    assert clock[0] > 20.0
+    assert found.proved
+    assert found.level == "verified"
+
+
 def test_time_that_proofs_do_not_need_is_for_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock that only turns move on: what stays open goes on in what proofs have left of their time."""
     proofs: list[float] = []
@@ -360,4 +389,4 @@ def test_time_that_proofs_do_not_need_is_for_turns(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(owner + "_prove_the_rest", lambda turns: proofs.append(turns.left))
     found = certmix.path(TWO, "1:3", variance=1.0, time_limit=10.0)
     assert not found.proved
-    assert proofs == pytest.approx([2.0, 0.4])
+    assert proofs == pytest.approx([3.0, 0.9, 0.27])

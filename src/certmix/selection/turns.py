@@ -170,7 +170,19 @@ class _Turns:
     def left_for_turns(self) -> float:
         """Without what proofs may need at the end: those that have not been made."""
         lacking = sum(one.result is None or one.result.certificate is None for one in self.known)
-        return self.left - self.proof_time * lacking / len(self.known)
+        return self.left_for_proofs - self.proof_time * lacking / len(self.known)
+
+    @property
+    def left_for_proofs(self) -> float:
+        """Without the short run that the comparison needs at the end, if the best number has no certificate."""
+        short = 0.0 if self._uncertified is None else min(0.5 * self.proof_time, LONGER * FIRST)
+        return self.left - short
+
+    @property
+    def _uncertified(self) -> Known | None:
+        """The best number so far, if it has no certificate."""
+        best = next((one for one in self.known if one.problem.n_components == self._leader), None)
+        return None if best is None or best.result is None or best.result.certificate is not None else best
 
     def _time_left_over(self) -> bool:
         """Whether proofs have left enough of their time for more turns; then most of it is for these."""
@@ -213,7 +225,7 @@ class _Turns:
                 self._local(one, share)
             if self.interrupted:
                 return
-            if one.result is not None and one.result.labels is not None:
+            if self.criterion == ICL and one.result is not None and one.result.labels is not None:
                 soft = min(SOFT * self.left, 10.0) if math.isfinite(self.left) else 10.0
                 one.bic = bic(one.problem, one.problem.samples.expand(one.result.labels), soft)
         self.tell(self._state())
@@ -239,7 +251,7 @@ class _Turns:
             self.interrupted = found.termination is Termination.INTERRUPTED or interruption.heard()
             self._carry()
             if not self.interrupted and (last or one.over or not self._wanted(one)):
-                one.prove(self.options, self.left)
+                one.prove(self.options, self.left_for_proofs)
                 self.interrupted = interruption.heard()
             one.tell()
         self.tell(self._state())
@@ -272,7 +284,7 @@ class _Turns:
             spent = math.fsum(other.proving for other in self.known)
             least = proving.LEAST_BUDGET * len(self.known)
             budget = max(least, self.options.verify_budget * (self.seconds - spent) - spent)
-            share = self.left if one is lacking[-1] else self.left / (len(lacking) - i)
+            share = self.left_for_proofs / (1 if one is lacking[-1] else len(lacking) - i)
             verify = self.options.verify and True
             with held():
                 one.prove(replace(self.options, verify=verify), min(share, budget))
@@ -281,10 +293,8 @@ class _Turns:
 
     def _prove_something_of_the_best(self) -> None:
         """The comparison needs a certificate of the best number, whatever its bound."""
-        best, proved, _ = judged(self._rows())
-        one = next((one for one in self.known if one.problem.n_components == best), None)
-        lacking = one is not None and one.result is not None and one.result.certificate is None
-        if one is None or not lacking or not (proved and self._proving and self.left > LEAST):
+        one, proved = self._uncertified, judged(self._rows())[1]
+        if one is None or not (proved and self._proving and self.left > LEAST):
             return
         changes: dict[str, Any] = {"time_limit": min(self.left, LONGER * FIRST), "start": self._start(one)}
         with held():
