@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,8 +20,8 @@ SHAPES = [
 ]
 
 
-def few(**shape: np.ndarray) -> Problem:
-    return Problem(np.random.default_rng(2).normal(size=(6, 2)), 2, variance="unknown", **shape)  # type: ignore[arg-type]
+def few(**shape: Any) -> Problem:
+    return Problem(np.random.default_rng(2).normal(size=(6, 2)), 2, variance="unknown", **shape)
 
 
 def optimum(problem: Problem) -> float:
@@ -60,3 +61,13 @@ def test_the_bound_that_is_needed_is_the_least_that_settles_both_sides(shape: di
     assert needed <= most - 1.0 + 1e-6
     assert bounds.envelope(bounds.point(1.0, needed)).bound >= target - 1e-9
     assert bounds.needed(1.0, most, target + 1e6) is None
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_at_the_end_of_the_range_no_less_is_needed(shape: dict[str, np.ndarray]) -> None:
+    """There the scale is rounded to beyond the range: one side is left, and it has to reach the target."""
+    problem = few(variance_range=(1.0, None), **shape)
+    bounds = Bounds(problem)
+    most = optimum(problem.at_scale(bounds.high))
+    target = bounds.envelope(bounds.point(bounds.high, most - 1.0)).bound
+    assert bounds.needed(bounds.high, most, target) == pytest.approx(most - 1.0, abs=1e-6)

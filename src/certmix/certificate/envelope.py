@@ -113,8 +113,9 @@ class Bounds:
 
         def enough(bound: float) -> bool:
             (at,) = point = self.point(scale, bound)
+            end = min(at, self.high)  # rounded, a scale at the end of the range may be beyond it
             pieces = self.envelope(point).pieces()
-            return all(piece.bound >= target for piece in pieces if at in (piece.left, piece.right))
+            return all(piece.bound >= target for piece in pieces if end in (piece.left, piece.right))
 
         if not enough(most):
             return None
