@@ -16,6 +16,7 @@ from certmix.errors import InputError
 from certmix.io.transform import Transform
 from certmix.plotting.margins import margins_of
 from certmix.reporting import page, report
+from certmix.reporting.charts import convergence
 from certmix.reporting.samples import MOST_POINTS, Shown
 from certmix.result import Result
 from certmix.status import Status
@@ -105,6 +106,14 @@ def test_hostile_names_are_only_names():
     assert [name for name, _ in plain.elements] == [name for name, _ in hostile.elements]
     assert json.loads(hostile.data)["samples"]["name"][: len(HOSTILE)] == list(HOSTILE)
     assert HOSTILE[0] in hostile.sections["means"]
+
+
+def test_what_is_near_has_different_words_beside_it():
+    result = solved()
+    near = result.objective * (1.0 - 3e-10)
+    drawn = convergence(replace(result, trace=(), lower_bound=near))
+    words = re.findall(r"<span style=.top:[^>]*>([^<]*)<", str(drawn))
+    assert len(set(words)) == len(words) >= 3
 
 
 def test_a_broken_link_is_counted():

@@ -60,7 +60,9 @@ def convergence(result: Result) -> Markup | None:
         if line:
             drawn.append(tag("path", d=_path([place(*p) for p in line]), class_=f"line {name}"))
     across = [(f"{t:g}", place(t, 0.0)[0]) for t in ticks(0.0, end)]
-    up = [(f"{v:.6g}", place(0.0, v)[1]) for v in ticks(low, high)]
+    at = ticks(low, high)
+    digits = next((n for n in range(6, 17) if len({f"{v:.{n}g}" for v in at}) == len(at)), 17)
+    up = [(f"{v:.{digits}g}", place(0.0, v)[1]) for v in at]
     return chart(
         drawn,
         across,
