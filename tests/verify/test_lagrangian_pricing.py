@@ -152,6 +152,33 @@ def test_the_walk_of_the_search_can_be_followed(block: int) -> None:
             assert proved == truth - below, seed
 
 
+def few_sizes(seed: int) -> Problem:
+    """A heavy group that is in, light ones around it, and little room for the mean and the size."""
+    rng = np.random.default_rng([seed, 6])
+    N, d, n = 12, 2, 200
+    points, weight, status = rng.normal(size=(N, d)), np.ones(N), np.zeros(N, dtype=np.int64)
+    points[0], weight[0], status[0] = 0.0, 36.0, 1
+    entropy = -np.arange(n + 1) * np.log(np.maximum(np.arange(n + 1), 1) / n)
+    cost, half = -rng.uniform(0.5, 2.0, size=N), np.full(d, rng.uniform(0.1, 0.4))
+    sizes = 36.0 + int(rng.integers(6, 10)), 47.0
+    nothing = np.zeros(d), np.zeros(d)
+    return Problem(points, weight, cost, *nothing, -half, half, entropy, True, status, *sizes, np.full(N, -1))
+
+
+def test_a_leaf_with_few_sizes_is_settled_at_the_slope_of_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches that keep more sizes have settled it; and nothing false is proved at any slope."""
+    leaf, own, more = (np.array([LEAF]), np.zeros(0)), 0, 0
+    for seed in (0, 1, 3, 6, 11):
+        problem = few_sizes(seed)
+        truth, pricing = problem.minimum(), as_checked(problem)
+        assert price(pricing, *leaf, truth + 1e-3) <= truth + rounding(problem)
+        more += price(pricing, *leaf, truth - 0.1) == truth - 0.1
+        with monkeypatch.context() as only:
+            only.setattr(module, "WIDER", ())
+            own += price(pricing, *leaf, truth - 0.1) == truth - 0.1
+    assert more >= own + 4
+
+
 def test_bounds_without_exchanges_hold_for_every_set_of_a_node() -> None:
     """With exchanges switched off and nothing to cut boxes against, a bound is below every set, not only S."""
     for seed in range(150):

@@ -22,6 +22,10 @@ LEAF, MEAN, SIZE, GROUP = -1, 0, 1, 2
 WORK = 400_000  # (node, component, group) triples looked at in one go
 # How often a node is narrowed, as long as a side of a box, an interval of sizes or the open groups shrink to a share
 INNER, OUTER = (4, 0.81), (24, 0.99)
+WIDER = (
+    2,
+    8,
+)  # so many times as many sizes, where a set may be left: with heavy groups few sizes are possible, far apart
 
 
 @np.errstate(all="ignore")  # what is not a number proves nothing
@@ -46,7 +50,10 @@ def follow(boxes: Boxes, roots: Nodes, kind: Array, *codes: Array, last: bool = 
         nodes = boxes.narrow(Nodes.joined(some), *INNER)
         leaf = ~inner[nodes.entry]
         if leaf.any():
-            left.append(boxes.narrow(nodes.take(leaf), *OUTER) if last else nodes.take(leaf))
+            ends = nodes.take(leaf)
+            for wider in (0, *WIDER * boxes.outside) if last else ():
+                ends = boxes.narrow(ends, *OUTER, wider)
+            left.append(ends)
             nodes = nodes.take(~leaf)
         kids = split(boxes.root, nodes, child[nodes.entry], *(code[nodes.entry] for code in (kind, *codes)))
         stack += [kids.take(slice(i, i + step)) for i in range(0, len(kids.entry), step)]

@@ -141,14 +141,17 @@ class Boxes:
             self._bound(nodes, self._pairs(nodes))
         return nodes.bound
 
-    def narrow(self, nodes: Nodes, rounds: int, share: float) -> Nodes:
-        """The nodes in which something below the target may be left, narrowed and bounded."""
+    def narrow(self, nodes: Nodes, rounds: int, share: float, wider: int = 0) -> Nodes:
+        """The nodes in which something below the target may be left, narrowed and bounded.
+
+        What a sample more costs is taken from as many times as many sizes as ``wider`` says, beyond those of a node.
+        """
         self._conclude(nodes)
         nodes = nodes.take(nodes.bound < self.target)
         done = [nodes.take(slice(0))]
         while len(nodes.entry):
             before, rounds = nodes.extent(), rounds - 1
-            self._round(nodes)
+            self._round(nodes, wider)
             alive = nodes.bound < self.target
             nodes, before = nodes.take(alive), before[alive]
             if not self.outside:
@@ -159,11 +162,11 @@ class Boxes:
             nodes = nodes.take(again)
         return Nodes.joined(done)
 
-    def _round(self, s: Nodes) -> None:
+    def _round(self, s: Nodes, wider: int = 0) -> None:
         """Draw all conclusions once, but for those of means, which only nodes are worth that are left then."""
         if not self.outside:
             self._ordered(s)
-        pairs, sizes = self._pairs(s), (s.a.copy(), s.b.copy())
+        pairs, sizes = self._pairs(s), (s.a.copy(), np.minimum(s.b + wider * (s.b - s.a), self.root.n))
         self._exchange(s, pairs)
         self._conclude(s)
         pairs = pairs.take(np.flatnonzero(s.candidates()[pairs.node, pairs.group] > 1))
