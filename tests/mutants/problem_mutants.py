@@ -308,7 +308,7 @@ PROBLEM = (
         "masses: the constant of a whole sample",
         "A sample with missing values pays the normalising constant of all features.",
         "problem/masses.py",
-        "if masses.missing and not p.covariance.shared and not p.squares:",
+        "if masses.missing and p.covariance.constants_count and not p.squares:",
         "if False:",
         MASSES,
     ),

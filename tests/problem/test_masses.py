@@ -53,7 +53,7 @@ def by_hand(problem: Problem, z: np.ndarray, weight: np.ndarray) -> float:
                 continue
             mean = (w @ y) / w.sum()
             total += 0.5 * w @ (y - mean) ** 2 / variance[k, j]
-            if not problem.covariance.shared:
+            if problem.covariance.constants_count:
                 total += 0.5 * w.sum() * math.log(variance[k, j])
         if sizes[k]:
             total -= (weight[z == k].sum() if real else sizes[k]) * math.log(pi[k])
@@ -85,6 +85,17 @@ def test_the_objective_is_over_what_is_there(given: dict[str, Any], weighted: bo
             assert found.value == pytest.approx(by_hand(problem, labels, weight), rel=1e-12, abs=1e-12)
             costs = problem.objective.component_costs(found.means, found.weights)
             assert costs[np.arange(6), labels].sum() == pytest.approx(found.value, rel=1e-12)
+
+
+def test_one_component_with_a_variance_of_its_own_has_constants_of_what_is_there() -> None:
+    """As K components with a variance each have: the objective has the normalising constants, and so has its proof."""
+    problem = Problem(DATA, 1, missing="keep", variance=[0.5])
+    labels = np.zeros(6, dtype=int)
+    value = by_hand(problem, labels, np.ones(6))
+    assert problem.objective.best(labels).value == pytest.approx(value, rel=1e-12)
+    result = solve(problem, "enumerate", certificate=True)
+    assert result.certificate_level == "verified"
+    assert result.lower_bound == pytest.approx(value, rel=1e-6)
 
 
 def test_a_mean_of_nothing_is_that_of_all_samples() -> None:

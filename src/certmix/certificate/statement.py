@@ -65,7 +65,7 @@ def state(problem: Problem, rules: Rules | None = None) -> dict[str, Any]:
 
 def _half_log_det(p: Problem) -> np.ndarray:
     """A number for every component; where values may be missing, one for every feature of it."""
-    if p.masses is None or not p.masses.missing or p.covariance.shared or p.squares:
+    if p.masses is None or not p.masses.missing or not p.covariance.constants_count or p.squares:
         return p.covariance.half_log_det
     return np.asarray(-0.5 * np.log(p.covariance.precision.entries))
 

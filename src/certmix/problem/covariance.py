@@ -68,6 +68,11 @@ class Covariance:
         return len(self.precision) == 1
 
     @property
+    def constants_count(self) -> bool:
+        """Whether the objective holds normalising constants: they were given for every component, or there is noise."""
+        return not self.shared or bool(np.any(self.half_log_det))
+
+    @property
     def without_mean(self) -> np.ndarray:
         """Which components have none, (K,) bool: the noise, whose precision is zero."""
         zero = ~self.precision.entries.reshape(len(self.precision), -1).any(axis=1)
@@ -88,7 +93,7 @@ class Covariance:
     def scalar(self) -> bool:
         """True when it is one known variance, for all features and components."""
         entries = self.precision.entries
-        one = self.shared and self.diagonal and not self.unknown and not np.any(self.half_log_det)
+        one = self.diagonal and not self.unknown and not self.constants_count
         return one and bool(np.all(entries == entries.flat[0]))
 
     def of(self, k: int) -> np.ndarray:
@@ -204,7 +209,7 @@ def _from_variance(variance: Any, n_components: int, d: int) -> Covariance:
 
 def _taken_over(found: Covariance, n_components: int, d: int) -> Covariance:
     """The covariance of another problem of the same shape (:meth:`Problem.replace`)."""
-    per_component = not found.shared or bool(np.any(found.half_log_det))
+    per_component = found.constants_count
     if found.precision.entries.shape[1] != d or (per_component and len(found.half_log_det) != n_components):
         raise InputError("the covariance is that of a problem with other features or components")
     if per_component:

@@ -122,7 +122,7 @@ def linear_costs(problem: Problem) -> np.ndarray:
     p, masses = problem, problem.masses
     assert masses is not None
     each = np.ones(p.n_samples) if masses.weight is None else masses.weight
-    if masses.missing and not p.covariance.shared and not p.squares:
+    if masses.missing and p.covariance.constants_count and not p.squares:
         costs = masses.of @ (-0.5 * np.log(p.covariance.precision.entries)).T
     else:
         costs = each[:, None] * p.covariance.half_log_det
