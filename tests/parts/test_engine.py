@@ -149,6 +149,24 @@ def test_a_certificate_that_is_asked_for_is_not_given_away() -> None:
     assert result.certificate_level == "verified", result.verification
 
 
+def test_who_asks_for_a_certificate_has_proofs_of_all_parts() -> None:
+    """Also where the gap is closed before every part was looked at, as it may be where soft links add penalties."""
+
+    class Hasty(Ledger):
+        closed = property(lambda self: self.nodes > 0)
+
+    problem = clusters(120, 2, 2)
+    for wanted in (True, None):
+        ledger = Hasty(problem, Tolerances(1e-3))
+        ledger.offer((problem.data[:, 0] > 2.0).astype(np.int64), "start")
+        PartsRun(reduce(problem), ledger, Options(part_size=20, threads=1, certificate=wanted)).run()
+        assert ledger.nodes > 0
+        if wanted:
+            assert sorted(np.concatenate([proof.samples for proof in ledger.record])) == list(range(120))
+        else:
+            assert ledger.record is None
+
+
 def test_without_a_time_limit_parts_have_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seconds of a part are a number that a clock can be compared with, whether there is a limit or not."""
     problem, given = clusters(300, 2, 2, apart=8.0), []

@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from certmix import CannotLink, MinimumSize, MustLink, Problem, solve
-from certmix.status import Status
+from certmix import CannotLink, MinimumSize, MustLink, Options, Problem, solve
+from certmix.certificate.softlinks import Solved
+from certmix.engines import engine as engine_of
+from certmix.ledger import Ledger
+from certmix.softlinks.run import SoftRun
+from certmix.status import Status, Tolerances
 
 LINE = np.array([0.0, 0.2, 0.4, 3.0, 3.2, 3.4])[:, None]
 
@@ -54,3 +58,26 @@ def test_what_is_called_a_bound_of_the_sum_of_squares_is_one() -> None:
             assert result.sse_lower_bound <= squares + 1e-12
         below += squares < result.sse_lower_bound
     assert below > 0
+
+
+@pytest.mark.parametrize("engine", ["dual", "sdp", "parts"])
+def test_what_is_closed_from_the_start_has_a_certificate(engine: str) -> None:
+    """A sum of squares of zero that breaks no link needs no search, and is on record all the same."""
+    links = [MustLink(0, 1, penalty=1.0), CannotLink(1, 2, penalty=1.0)]
+    problem = Problem(np.repeat(LINE[[0, 3]], 2, axis=0), 2, weights="none", constraints=links)
+    result = solve(problem, engine, certificate=True)
+    assert (result.objective, result.penalty) == (0.0, 0.0)
+    assert result.certificate_level == "verified", result.verification
+
+
+def test_the_bound_is_that_of_the_weakest_leaf() -> None:
+    """Nodes that are settled, with bounds somewhat below the incumbent, count when no other is left."""
+    problem = Problem(LINE, 2, variance=1.0, constraints=[MustLink(2, 3, penalty=2.0)])
+    ledger = Ledger(problem, Tolerances(0.2))
+    run = SoftRun(problem, ledger, Options(threads=1), engine_of("interval"))
+    run.run()
+    leaves = [leaf for leaf in run.record.nodes if isinstance(leaf, Solved)]
+    least = min(leaf.result.lower_bound + (0.0 if leaf.kept else 2.0) for leaf in leaves)
+    assert len(leaves) == 2
+    assert ledger.bound == pytest.approx(least, rel=1e-12)
+    assert least < 0.9 * ledger.upper

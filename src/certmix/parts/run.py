@@ -76,6 +76,7 @@ class PartsRun:
         self._spool = Spool() if ledger.keeps_proof else None
         self.threads = Threads(1)
         self.account = Account([])
+        self._closed = False  # the gap is reached, and only proofs are missing
         self.contracted: Problem | None = None  # with links that every better clustering has
 
     def state(self) -> State:
@@ -107,9 +108,10 @@ class PartsRun:
         self.account = Account(self._taken_up() or self._partitioned())
         self._keep_record()
         ledger.resumable = self if self.account.parts else None
+        first = first_nodes(self.instance)
         while not self._over():
             nodes = math.inf if options.node_limit is None else options.node_limit - ledger.nodes
-            first, (pairs, many) = first_nodes(self.instance), self._pairs()
+            pairs, many = self._pairs()
             known = self.account, ledger.upper, ledger.tolerances
             jobs = self._affordable(next_jobs(*known, first, nodes, larger=many > 0))
             if jobs:
@@ -119,7 +121,15 @@ class PartsRun:
                 return None
             else:
                 self._merge(pairs[: max(1, many)])
-        return stop_reason(ledger, options)
+        reason = stop_reason(ledger, options)
+        if (
+            reason is Termination.GAP
+            and options.certificate
+            and any(p.tries == 0 for p in self.account.parts)
+        ):
+            self._closed = True  # before every part was looked at, and now all shall have proofs
+            self._solve(next_jobs(self.account, ledger.upper, ledger.tolerances, first, math.inf))
+        return reason
 
     # -- work on parts ---------------------------------------------------------------------------------------
     def _solve(self, jobs: list[Job], share: float = 1.0) -> np.ndarray | None:
@@ -204,6 +214,8 @@ class PartsRun:
         return self._stopped()
 
     def _stopped(self) -> bool:
+        if self._closed:
+            return self._time(1.0) <= 0.0 or self.ledger.stop.raised
         return stop_reason(self.ledger, self.options) is not None
 
     def _tell(self) -> None:

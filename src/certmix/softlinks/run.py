@@ -69,8 +69,8 @@ class SoftRun:
         self._push(Node(0), -math.inf)
         while self._open:
             reason = stop_reason(self.ledger, self.options)
-            if reason is not None:
-                return reason
+            if reason is not None and (self.record.nodes or reason is not Termination.GAP):
+                return reason  # what is closed from the start is looked at for the record
             bound, _, node = heapq.heappop(self._open)
             node, reason = self._bounded(node)
             if reason is not None:
