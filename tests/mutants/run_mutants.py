@@ -503,7 +503,7 @@ RUN = (
         "softlinks/run.py",
         "            self._settled = min(self._settled, bound)\n",
         "            pass\n",
-        SOFT,
+        SOFT_SMALL,
     ),
     Mutant(
         "soft links: a rough bound is enough",
