@@ -30,6 +30,8 @@ from certmix.verify.check import check as _check
 from certmix.verify.evidence import Rejected
 from certmix.verify.statement import data_digest, read
 
+PREPARED = " Give the data as the run had them: the same samples, columns and preparation."
+
 
 def verify(
     certificate: Certificate | str | Path,
@@ -78,11 +80,12 @@ def verify(
         return rejected(f"what is given does not fit the certificate ({error})")
     if not _about(found, values):
         verdict = check(found.document, found.arrays, values)
-        return replace(verdict, sentence=verdict.sentence + _hint(found))
+        return replace(verdict, sentence=verdict.sentence + hint(found))
     compared = set(known if parts is None else parts)
     unlike = [where(part, own, stated) for part in different(own, stated) if part in compared]
     if unlike:
-        return rejected(f"the certificate states another problem: it differs in {', '.join(unlike)}")
+        verdict = rejected(f"the certificate states another problem: it differs in {', '.join(unlike)}")
+        return replace(verdict, sentence=verdict.sentence + hint(found, ""))
     verdict = check(found.document, found.arrays, values)
     if not verdict.verified:
         return verdict
@@ -254,11 +257,11 @@ def _about(certificate: Certificate, values: np.ndarray) -> bool:
     return isinstance(digests, Mapping) and values.ndim == 2 and digests.get("data") == data_digest(values)
 
 
-def _hint(certificate: Certificate) -> str:
-    """What to give where the data are not those that were certified: often they were only prepared otherwise."""
+def hint(certificate: Certificate, otherwise: str = PREPARED) -> str:
+    """What to give where data or options are not those of the run, which a certificate may know."""
     options = certificate.document.get("options")
     if isinstance(options, str) and options.isprintable() and len(options) <= 1000:
         return (
             f" Give the data and options of the run; its options, says the certificate: {options or 'none'}."
         )
-    return " Give the data as the run had them: the same samples, columns and preparation."
+    return otherwise

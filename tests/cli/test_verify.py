@@ -183,6 +183,7 @@ def test_a_hidden_model_of_a_built_in_set_is_rejected(certmix):
     answer = certmix("verify out iris1d")
     assert answer.code == 1
     assert "differs in components, covariance" in answer.out
+    assert "says the certificate: --components 1 --variance 5." in answer.out
     assert certmix("verify out iris1d -k 1").code == 1
     answer = certmix("verify out iris1d -k 1 --variance 5")
     assert answer.code == 0
@@ -207,3 +208,16 @@ def test_the_bound_of_a_verified_result_is_the_verified_one(certmix, files):
     assert written["certificate"] == "verified"
     assert written["lower_bound"] == min(stated["bound"], written["objective"])
     assert package.verify("out", "data.csv").verified is False  # other columns
+
+
+def test_a_model_that_cannot_be_made_comes_with_a_hint(certmix, files):
+    """Weights that are not whole numbers need those of components: the sentence says with which options it was run."""
+    text = files.joinpath("data.csv").read_text(encoding="utf-8").splitlines()
+    rows = [f"{text[0]},w", *(f"{line},{0.5 + 0.1 * i}" for i, line in enumerate(text[1:]))]
+    files.joinpath("weighted.csv").write_text("\n".join(rows), encoding="utf-8")
+    given = "weighted.csv --columns a,b --weight-column w"
+    assert certmix(f"kmeans {given} -k 2 --out out --quiet").code == 0
+    answer = certmix(f"verify out {given}")
+    assert answer.code == 1
+    assert f"says the certificate: --components 2 {given.partition(' ')[2]} --weights none." in answer.out
+    assert certmix(f"verify out {given} --weights none").code == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,7 +62,7 @@ def _verdict(path: Path, request: Request) -> Verdict:
     from certmix.cli.building import Prepared, Unfit, build
     from certmix.cli.request import built_in, stated
     from certmix.verify.check import Verdict
-    from certmix.verifying import opened, rejected, verify
+    from certmix.verifying import hint, opened, rejected, verify
 
     certificate = opened(path)
     if isinstance(certificate, Verdict):
@@ -80,7 +81,8 @@ def _verdict(path: Path, request: Request) -> Verdict:
     try:
         problem = build(request, max(1, clusters)).problem
     except Unfit as error:
-        return rejected(f"what is given does not fit the certificate ({error})")
+        verdict = rejected(f"what is given does not fit the certificate ({error})")
+        return replace(verdict, sentence=verdict.sentence + hint(certificate, ""))
     if built_in(request):
         return verify(certificate, problem)
     # What no option can say: nothing to mention unless the certificate says something there.
