@@ -24,6 +24,7 @@ def with_masses(problem: Problem, rng: np.random.Generator) -> Problem:
     if missing:
         gaps = rng.random(data.shape) < rng.choice([0.1, 0.3, 0.6])
         gaps[np.arange(len(data)), rng.integers(d, size=len(data))] = False
+        gaps[0] &= ~gaps.all(axis=0)
         data[gaps] = np.nan
         changes["missing"] = "keep"
     spread = float(np.nanvar(data)) or 1.0

@@ -225,6 +225,17 @@ def test_a_sample_without_a_value_is_named() -> None:
         Problem(data, 2, variance=1.0, missing="keep")
 
 
+def test_a_feature_without_a_value_is_named_unless_it_has_some_elsewhere() -> None:
+    """A mean of it would be made up; but a part of the samples may have none, and so may what is made of a part."""
+    given: dict[str, Any] = {"variance": 1.0, "missing": "keep"}
+    with pytest.raises(InputError, match="column 1 has no value at all; leave it out"):
+        Problem(np.nan_to_num(DATA) * [1.0, NAN], 2, **given)
+    whole = Problem(DATA, 2, **given)
+    part = restrict(whole, np.array([1, 4]))
+    assert np.isnan(part.data[:, 1]).all()
+    assert part.replace(constraints=[MustLink(0, 1)]).given_missing == part.given_missing
+
+
 @pytest.mark.parametrize("name", ["sdp", "bnb", "minlp", "dynamic", "kmeans", "em", "variational"])
 def test_other_engines_refuse(name: str) -> None:
     """They would count what is not there."""

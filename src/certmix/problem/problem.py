@@ -236,8 +236,7 @@ class Problem:
     @property
     def given_missing(self) -> str:
         """What to give as ``missing``."""
-        gaps = self.samples.gaps
-        return "error" if gaps is None else "keep" if gaps.any() else ELSEWHERE
+        return "error" if self.samples.gaps is None else ELSEWHERE if self.samples.elsewhere else "keep"
 
     @property
     def n_samples(self) -> int:

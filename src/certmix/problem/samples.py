@@ -32,7 +32,7 @@ class Samples:
         Whether values of other samples are missing, of which these are a part.
     """
 
-    _elsewhere = False
+    elsewhere = False
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Samples:
         gaps: bool = False,
         elsewhere: bool = False,
     ) -> None:
-        self._elsewhere = elsewhere
+        self.elsewhere = elsewhere
         columns = getattr(data, "columns", None)
         index = getattr(data, "index", None)
         if names is None and index is not None and not callable(index):
@@ -66,7 +66,7 @@ class Samples:
     def gaps(self) -> np.ndarray | None:
         """Which values are missing, (n, d); None where none is, here or elsewhere."""
         found = np.isnan(self.values)
-        return found if self._elsewhere or found.any() else None
+        return found if self.elsewhere or found.any() else None
 
     @cached_property
     def filled(self) -> np.ndarray:
@@ -202,6 +202,8 @@ class Samples:
             y[np.isnan(y)] = np.nan  # all alike, in their bits too
             if (empty := np.isnan(y).all(axis=1)).any():
                 raise InputError(f"{self.sample(int(empty.argmax()))} has no value at all; drop it first")
+            if not self.elsewhere and (empty := np.isnan(y).all(axis=0)).any():
+                raise InputError(f"{self.feature(int(empty.argmax()))} has no value at all; leave it out")
         if np.nanmax(np.abs(y)) > LARGEST:
             i, j = np.argwhere(np.abs(y) > LARGEST)[0]
             raise InputError(
