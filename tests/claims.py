@@ -18,7 +18,7 @@ from certmix.problem import Problem, is_feasible
 from certmix.search.bounds.leaves import rounding as evaluator_rounding
 from certmix.status import Status, Termination
 
-MAY_ENUMERATE = ("auto", "parts", "k-means", "weighted", "soft links", "noise", "masses")
+MAY_ENUMERATE = ("auto", "parts", "k-means", "weighted", "soft links", "noise", "masses", "combined")
 ROUNDING = 1e-9
 """Relative difference that two ways of adding up the same objective may show."""
 

@@ -42,7 +42,7 @@ from ways.models import (
     unknown_variance,
     weighted,
 )
-from ways.softlinks import soft_links
+from ways.softlinks import combined, few_combined, soft_links
 
 WAYS = (
     loop_way("interval loop", 0.55, interval_bound, always),
@@ -94,6 +94,7 @@ WAYS = (
     Way("noise", 0.2, noisy, lambda problem, _: problem.n_samples <= 9),
     Way("race", 0.1, raced, taken_by("race")),
     Way("masses", 0.3, masses, lambda problem, _: problem.n_samples <= 9),
+    Way("combined", 0.2, combined, few_combined),
 )
 NAMES = tuple(way.name for way in WAYS)
 BY_CLOCK = frozenset({"stopped"})

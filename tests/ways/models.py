@@ -123,32 +123,7 @@ def _solved_and_checked(problem: Problem, _: Problem, name: str, *, options: Opt
 
 def noisy(draw: Draw) -> Claim:
     """One more component of noise, or trimmed k-means, by any engine; half of the time its certificate is checked."""
-    rng, p = draw.rng, draw.problem
-    n, K = p.n_samples, p.n_components
-    least = int(rng.integers(0, min(2, n) + 1)) if draw.chance(0.3) else 0
-    most = int(rng.integers(least, n + 1))
-    rules = [*p.given_constraints, *[MinimumSize(least, "noise")] * (least > 0), MaximumSize(most, "noise")]
-    rules += [Label(int(rng.integers(n)), "noise")] * draw.chance(0.1)
-    if draw.chance(0.3):
-        kind = {
-            "weights": "none",
-            "prior": None,
-            "weight_bounds": None,
-            "estimators": p.estimators - {"weights"},
-        }
-        problem = p.replace(noise=Noise(None), constraints=rules, **kind)
-    else:
-        spread = float(np.log(np.maximum(np.ptp(p.data, axis=0), 1e-9)).sum())
-        given: dict[str, Any] = {"noise": Noise(-spread + float(rng.normal(scale=3.0)))}
-        if p.fixed_weights is not None:
-            given |= {
-                "weights": rng.dirichlet(np.full(K + 1, 2.0)) * 0.9 + 0.1 / (K + 1),
-                "weight_bounds": None,
-            }
-            given |= {"estimators": p.estimators - {"weights"}}
-        if not draw.chance(0.5):
-            rules = [rule for rule in rules if not isinstance(rule, MaximumSize) or rule.component != "noise"]
-        problem = p.replace(constraints=rules, **given)
+    rng, problem = draw.rng, with_noise(draw, draw.problem)
     truth = find_truth(problem)
     able = [n for n in (*CERTIFIED, "parts", "hard-em") if taken_by(n)(problem, truth)]
     name, options = str(rng.choice([*able, "auto"])), draw.options(node_limit=draw.few_nodes(0.2))
@@ -157,6 +132,35 @@ def noisy(draw: Draw) -> Claim:
     claim = by_engine(problem, name, options, partial(_checked_noise, problem))
     seen = replace(options, absolute_gap=problem.quantity.objective(options.absolute_gap))
     return replace(claim, way="noise", options=seen, about=(problem, truth))
+
+
+def with_noise(draw: Draw, problem: Problem) -> Problem:
+    """The same with one more component of noise, or as trimmed k-means."""
+    rng, p = draw.rng, problem
+    n, K = p.n_samples, p.n_components
+    least = int(rng.integers(0, min(2, n) + 1)) if draw.chance(0.3) else 0
+    most = int(rng.integers(least, n + 1))
+    rules = [*p.given_constraints, *[MinimumSize(least, "noise")] * (least > 0), MaximumSize(most, "noise")]
+    rules += [Label(int(rng.integers(len(p.samples.original.values))), "noise")] * draw.chance(0.1)
+    if draw.chance(0.3) or p.squares or p.samples.gaps is not None:
+        kind = {
+            "weights": "none",
+            "prior": None,
+            "weight_bounds": None,
+            "estimators": p.estimators - {"weights"},
+        }
+        return p.replace(noise=Noise(None), constraints=rules, **kind)
+    spread = float(np.log(np.maximum(np.ptp(p.data, axis=0), 1e-9)).sum())
+    given: dict[str, Any] = {"noise": Noise(-spread + float(rng.normal(scale=3.0)))}
+    if p.fixed_weights is not None:
+        given |= {
+            "weights": rng.dirichlet(np.full(K + 1, 2.0)) * 0.9 + 0.1 / (K + 1),
+            "weight_bounds": None,
+        }
+        given |= {"estimators": p.estimators - {"weights"}}
+    if not draw.chance(0.5):
+        rules = [rule for rule in rules if not isinstance(rule, MaximumSize) or rule.component != "noise"]
+    return p.replace(constraints=rules, **given)
 
 
 def _checked_noise(problem: Problem, *given: Any, **options: Any) -> Result:
