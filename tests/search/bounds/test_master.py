@@ -43,6 +43,7 @@ def test_a_set_that_the_solver_refuses_is_none() -> None:
     found = Master(np.full((3, 1), 1e30), np.ones(1))
     found.add(np.array([True, True, False]), 0, 1.0)
     assert found.sets() == []
+    assert found.cover(np.zeros(3), np.zeros(1), np.inf) == []
     found.confine(np.zeros(4), 1.0, 1.0)
     solved = found.solve()
     assert solved is not None

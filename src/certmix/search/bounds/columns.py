@@ -42,6 +42,8 @@ class Columns:
         would not be better by more than the gap. No more than one of them holds two groups of a trio. Components that
         are left empty are not among them. The answer is a suggestion, and need not be a partition.
         """
+        if not self._sets:
+            return []
         classes, costs = np.array(self._classes), np.array(self._costs)
         members = np.array(self._sets)
         reduced = costs - members @ raw - sigma[classes] + trios.held(members) @ trios.prices
