@@ -11,6 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from plotted_results import HOSTILE, alternatives_document, margins_document, solved
 
 import certmix
@@ -106,6 +107,15 @@ def test_overview(K, folder):
     if K == 3:
         shown = plotting.plot_overview(folder)
         assert "margin (nats)" in [axes.get_xlabel() for axes in shown.axes]
+
+
+def test_no_words_of_an_overview_lie_over_others():
+    """Nor in a figure that is given without a layout."""
+    names = tuple(f"a long name {i}" for i in range(40))
+    figure = plotting.plot_overview(solved(names=names), Figure(figsize=(12.0, 9.0)))
+    figure.draw_without_rendering()
+    boxes = [axes.get_tightbbox().padded(-1) for axes in figure.axes if axes.axison]
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
 
 
 @pytest.mark.parametrize("names", [HOSTILE, ("$x$ and $", "_hidden", "\\frac{", "50 %")])

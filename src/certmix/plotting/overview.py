@@ -33,7 +33,9 @@ def plot_overview(result: Source, figure: Any = None, *, stability: Any = None) 
     if figure is None:
         from matplotlib.figure import Figure
 
-        figure = Figure(figsize=(15.0, 9.0), layout="constrained")
+        figure = Figure(figsize=(15.0, 9.0))
+    if figure.get_layout_engine() is None:
+        figure.set_layout_engine("constrained")  # so that no words lie over others
     figure.suptitle(textwrap.fill(result.sentence(), 110), fontsize="medium")
     if result.labels is None:
         plot_trace(result, figure.subplots())
