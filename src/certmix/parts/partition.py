@@ -122,10 +122,10 @@ def _posterior(instance: Instance, point: Point) -> np.ndarray:
     spread = problem.objective.distances_to_own(point.labels, point.means).sum()
     with np.errstate(over="ignore"):  # samples that differ from no mean have no spread
         costs *= SHARPNESS * instance.n_features * problem.n_samples / max(float(spread), 1e-300)
-    if instance.n_groups < problem.n_samples:
-        merged = np.zeros((instance.n_groups, instance.n_components))
-        np.add.at(merged, instance.groups.of, costs)
-        costs = merged
+        if instance.n_groups < problem.n_samples:
+            merged = np.zeros((instance.n_groups, instance.n_components))
+            np.add.at(merged, instance.groups.of, costs)
+            costs = merged
     costs[~instance.allowed] = np.inf
     label = instance.contract(point.labels)
     rows = np.arange(len(costs))

@@ -98,7 +98,7 @@ def said(certificate: Certificate, **changes: Any) -> str:
 
 
 def test_the_sentence_says_what_is_proved(made: Certificate) -> None:
-    assert "within 2 nats of it 24 pairs of samples are together and 1 are apart" in said(made)
+    assert "within 2 nats of it 24 pairs of samples are together and 1 apart" in said(made)
 
 
 def test_of_k_means_it_speaks_of_sums_of_squares() -> None:

@@ -68,7 +68,7 @@ def proved(whole: Proof, most: float) -> str:
     above, near = whole.stated.told(most, math.inf), whole.stated.told(within, -math.inf)
     return (
         f"the clustering has {name} {above:.10g}, and in every clustering within {near:.10g}{unit} of it "
-        f"{together} pairs of samples are together and {len(claimed) - together} are apart"
+        f"{together} pairs of samples are together and {len(claimed) - together} apart"
     )
 
 
