@@ -22,10 +22,8 @@ LEAF, MEAN, SIZE, GROUP = -1, 0, 1, 2
 WORK = 400_000  # (node, component, group) triples looked at in one go
 # How often a node is narrowed, as long as a side of a box, an interval of sizes or the open groups shrink to a share
 INNER, OUTER = (4, 0.81), (24, 0.99)
-WIDER = (
-    2,
-    8,
-)  # so many times as many sizes, where a set may be left: with heavy groups few sizes are possible, far apart
+# So many times as many sizes, where a set may be left: with heavy groups few sizes are possible, far apart
+WIDER = (2, 8)
 
 
 @np.errstate(all="ignore")  # what is not a number proves nothing
