@@ -209,6 +209,14 @@ PROBLEM = (
     ),
     # -- going on with a run -----------------------------------------------------------------------------------
     Mutant(
+        "covariance: constants of one component",
+        "The only component has a covariance of its own, and its normalising constants are left out.",
+        "problem/covariance.py",
+        'frozen(-half if what == "precision" else half), not shared)',
+        'frozen(-half if what == "precision" else half), bool(np.any(half)))',
+        ("tests/problem/test_masses.py",),
+    ),
+    Mutant(
         "variance: determinants of a known one",
         "With one covariance per component the variance does not count in the determinants.",
         "problem/covariance.py",

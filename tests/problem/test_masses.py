@@ -87,9 +87,17 @@ def test_the_objective_is_over_what_is_there(given: dict[str, Any], weighted: bo
             assert costs[np.arange(6), labels].sum() == pytest.approx(found.value, rel=1e-12)
 
 
-def test_one_component_with_a_variance_of_its_own_has_constants_of_what_is_there() -> None:
+@pytest.mark.parametrize(
+    "given",
+    [{"variance": [0.5]}, {"covariance": np.array([np.diag([2.0, 0.5])])}],
+    ids=["a variance", "a determinant of one"],
+)
+def test_one_component_with_a_variance_of_its_own_has_constants_of_what_is_there(
+    given: dict[str, Any],
+) -> None:
     """As K components with a variance each have: the objective has the normalising constants, and so has its proof."""
-    problem = Problem(DATA, 1, missing="keep", variance=[0.5])
+    problem = Problem(DATA, 1, missing="keep", **given)
+    assert problem.covariance.constants_count
     labels = np.zeros(6, dtype=int)
     value = by_hand(problem, labels, np.ones(6))
     assert problem.objective.best(labels).value == pytest.approx(value, rel=1e-12)

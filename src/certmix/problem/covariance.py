@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -37,8 +37,10 @@ class Covariance:
     precision : Matrices, one when shared, else K
     half_log_det : ndarray of shape (K,)
         What one sample adds to the objective through the normalising constant of its component,
-        ``1/2 log det Sigma_k``. Zero for a shared covariance that is known, where it is the same for every clustering
-        and is left out.
+        ``1/2 log det Sigma_k``. Zero where constants do not count.
+    constants_count : bool
+        Whether the objective holds normalising constants: the covariances were given for every component, the variance
+        is unknown, or there is noise. They are the same for every clustering otherwise, and are left out.
     variances : (lower, upper), or None
         Between which the unknown variance lies that the covariances are to be multiplied by; None when they are known.
     per_feature : bool
@@ -47,6 +49,7 @@ class Covariance:
 
     precision: Matrices
     half_log_det: np.ndarray
+    constants_count: bool
     variances: tuple[float, float] | None = None
     per_feature: bool = False
 
@@ -61,16 +64,11 @@ class Covariance:
         if not self.shared:
             half = self.half_log_det - 0.5 * self.precision.entries.shape[1] * math.log(float(scale))
             half = np.where(self.without_mean, self.half_log_det, half)
-        return Covariance(Matrices(scale * self.precision.entries), frozen(half))
+        return Covariance(Matrices(scale * self.precision.entries), frozen(half), not self.shared)
 
     @property
     def shared(self) -> bool:
         return len(self.precision) == 1
-
-    @property
-    def constants_count(self) -> bool:
-        """Whether the objective holds normalising constants: they were given for every component, or there is noise."""
-        return not self.shared or bool(np.any(self.half_log_det))
 
     @property
     def without_mean(self) -> np.ndarray:
@@ -93,7 +91,7 @@ class Covariance:
     def scalar(self) -> bool:
         """True when it is one known variance, for all features and components."""
         entries = self.precision.entries
-        one = self.diagonal and not self.unknown and not self.constants_count
+        one = self.diagonal and not self.constants_count
         return one and bool(np.all(entries == entries.flat[0]))
 
     def of(self, k: int) -> np.ndarray:
@@ -135,7 +133,7 @@ def covariance_of(
         half = frozen(np.full(n_components, -0.5 * shape.precision.log_determinant(0)))
     with about("variance_range"):
         limits = _variances(variance_range)
-    return Covariance(shape.precision, half, limits, diagonal and n_features > 1)
+    return Covariance(shape.precision, half, True, limits, diagonal and n_features > 1)
 
 
 def _check_diagonal(n_features: int, precision: Any, covariance: Any) -> None:
@@ -204,17 +202,17 @@ def _from_variance(variance: Any, n_components: int, d: int) -> Covariance:
     if np.any(v < 1e-300):
         raise InputError(f"variance {np.min(v):g} is too small for double precision; rescale the data")
     half = np.zeros(n_components) if v.ndim == 0 else 0.5 * d * np.log(v)
-    return Covariance(Matrices(np.repeat(1.0 / v.reshape(-1, 1), d, axis=1)), frozen(half))
+    return Covariance(Matrices(np.repeat(1.0 / v.reshape(-1, 1), d, axis=1)), frozen(half), v.ndim > 0)
 
 
 def _taken_over(found: Covariance, n_components: int, d: int) -> Covariance:
     """The covariance of another problem of the same shape (:meth:`Problem.replace`)."""
-    per_component = found.constants_count
-    if found.precision.entries.shape[1] != d or (per_component and len(found.half_log_det) != n_components):
+    own = not found.shared or (found.constants_count and not found.unknown)
+    if found.precision.entries.shape[1] != d or (own and len(found.half_log_det) != n_components):
         raise InputError("the covariance is that of a problem with other features or components")
-    if per_component:
+    if own:
         return found
-    return Covariance(found.precision, frozen(np.zeros(n_components)), found.variances, found.per_feature)
+    return replace(found, half_log_det=frozen(np.full(n_components, found.half_log_det[0])))
 
 
 def _from_matrices(matrix: Any, what: str, n_components: int, d: int) -> Covariance:
@@ -243,7 +241,7 @@ def _from_matrices(matrix: Any, what: str, n_components: int, d: int) -> Covaria
             np.stack(stack if what == "precision" else [symmetric(np.linalg.inv(s)) for s in stack])
         )
     half = np.zeros(n_components) if shared else half
-    return Covariance(found, frozen(-half if what == "precision" else half))
+    return Covariance(found, frozen(-half if what == "precision" else half), not shared)
 
 
 def positive_definite(matrix: np.ndarray, what: str) -> np.ndarray:

@@ -103,6 +103,7 @@ def beside_noise(covariance: Covariance, noise: Noise) -> Covariance:
     return Covariance(
         Matrices(np.concatenate([own, np.zeros((1, *own.shape[1:]))])),
         frozen(np.append(half, noise.cost(entries.shape[1]))),
+        True,
     )
 
 
@@ -120,9 +121,9 @@ def without_noise(value: Any) -> Any:
     """A covariance or prior without the part of the noise; anything else as it is."""
     if isinstance(value, Covariance) and value.without_mean.any():
         entries, half = value.precision.entries[:-1], value.half_log_det[:-1]
-        if value.alike:  # then it is the same for every clustering, and left out
+        if value.alike:  # then constants are the same for every clustering, and left out
             entries, half = entries[:1], np.zeros(len(half))
-        return Covariance(Matrices(entries), frozen(half))
+        return Covariance(Matrices(entries), frozen(half), not value.alike)
     if isinstance(value, Prior):
         return Prior(value.alpha[:-1], value.mean[:-1], Matrices(value.precision.entries[:-1]))
     return value

@@ -91,7 +91,7 @@ def sum_of_squares(problem: Problem) -> Affine | None:
     weights, prior, covariance = problem.fixed_weights, problem.prior, problem.covariance
     if weights is None or np.any(weights != weights[0]) or prior.on_means or prior.on_weights:
         return None
-    if covariance.constants_count or covariance.unknown:
+    if covariance.constants_count:
         return None
     factor = 2.0 * unit(problem)
     masses = problem.masses
@@ -121,7 +121,7 @@ def total_squares(problem: Problem) -> float:
 def _log_determinant(problem: Problem, share: np.ndarray) -> tuple[float, float]:
     """``log det Sigma`` where the objective leaves it out, every feature by its share, and how far that may be off."""
     covariance = problem.covariance
-    if covariance.constants_count or covariance.unknown:
+    if covariance.constants_count:
         return 0.0, 0.0
     precision = covariance.precision
     if covariance.diagonal:
