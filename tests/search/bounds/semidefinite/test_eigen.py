@@ -8,6 +8,8 @@ import pytest
 from certmix.search.bounds.semidefinite import lapack
 from certmix.search.bounds.semidefinite.eigen import above, improve, largest, smallest_from_below
 
+REALS = {"double": "d", "float": "s"}
+
 
 def random_matrix(n: int, seed: int) -> np.ndarray:
     a = np.random.default_rng([seed, n]).normal(size=(n, n))
@@ -44,19 +46,39 @@ def test_improved_eigenpairs_come_close() -> None:
     np.testing.assert_allclose(values[-5:], np.linalg.eigvalsh(matrix)[-5:], rtol=1e-3)
 
 
-def declared(integer: str, double: str = "__pyx_t_5scipy_6linalg_13cython_lapack_d") -> bytes:
-    """How SciPy declares dsyevr, with these names of types."""
-    names = {"c": "char *", "i": f"{integer} *", "d": f"{double} *"}
+def test_single_precision_is_as_good_as_it_can_be() -> None:
+    """Eigenpairs of a matrix in single precision are so too, and right to a few units of its norm."""
+    matrix = random_matrix(80, 2)
+    values, norm = np.linalg.eigvalsh(matrix), float(np.linalg.norm(matrix))
+    for values_32, vectors in (
+        found := largest(matrix.astype(np.float32), 6),
+        largest(matrix.astype(np.float32), 40),
+        above(matrix.astype(np.float32), float(values[-6]), 2),
+        improve(matrix.astype(np.float32), found[1], 6),
+    ):
+        assert values_32.dtype == vectors.dtype == np.float32
+        np.testing.assert_allclose(values_32, values[-len(values_32) :], atol=2.0**-22 * norm)
+        np.testing.assert_allclose(matrix @ vectors, vectors * values_32, atol=2.0**-21 * norm)
+
+
+def declared(integer: str, letter: str = "d", real: str = "__pyx_t_5scipy_6linalg_13cython_lapack_") -> bytes:
+    """How SciPy declares dsyevr or ssyevr, with these names of types."""
+    names = {"c": "char *", "i": f"{integer} *", "r": f"{real if real in REALS else real + letter} *"}
     return f"void ({', '.join(names[kind] for kind in lapack.ARGUMENTS)})".encode("ascii")
 
 
-def test_only_the_signature_that_is_called_is_called() -> None:
-    """C integers and doubles; not 64-bit integers, single precision, another number of arguments or no name."""
-    assert lapack._kinds(declared("int")) == lapack.ARGUMENTS
-    assert lapack._kinds(declared("int", "double")) == lapack.ARGUMENTS
-    wrong = [declared(name) for name in ("long", "int64_t", "npy_int64", "__pyx_t_blas_int", "unsigned int")]
-    wrong += [declared("int", "float"), declared("int")[:-7] + b")", b"", None]
-    assert all(lapack._kinds(signature) != lapack.ARGUMENTS for signature in wrong)
+@pytest.mark.parametrize("letter", sorted(REALS.values()))
+def test_only_the_signature_that_is_called_is_called(letter: str) -> None:
+    """C integers and its real numbers; not 64-bit integers, others, another number of arguments or no name."""
+    right = lapack.ARGUMENTS.replace("r", letter)
+    for real, its in REALS.items():
+        assert (lapack._kinds(declared("int", letter, real)) == right) == (its == letter)
+    assert lapack._kinds(declared("int", letter)) == right
+    wrong = [
+        declared(n, letter) for n in ("long", "int64_t", "npy_int64", "__pyx_t_blas_int", "unsigned int")
+    ]
+    wrong += [declared("int", letter)[:-7] + b")", b"", None]
+    assert all(lapack._kinds(signature) != right for signature in wrong)
 
 
 @pytest.mark.parametrize("n", [30, 80])
@@ -73,10 +95,10 @@ def test_another_signature_means_scipys_own_call(n: int, monkeypatch: pytest.Mon
     lapack._routine.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(lapack, "ARGUMENTS", lapack.ARGUMENTS.replace("i", "l"))
-        assert lapack._routine() is None
+        assert lapack._routine("d") is None
         for way, (values, vectors) in zip(ways, direct, strict=True):
             found, turned = way()
             np.testing.assert_allclose(found, values, atol=1e-9)
             np.testing.assert_allclose(np.abs(turned), np.abs(vectors), atol=1e-8)
     lapack._routine.cache_clear()
-    assert lapack._routine() is not None
+    assert lapack._routine("d") is not None

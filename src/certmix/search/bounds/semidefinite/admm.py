@@ -42,10 +42,14 @@ class Tuning:
         3.0  # how much larger than the other one a residual must be for the penalty to be changed
     )
     penalty_factor: float = 1.5  # by how much it is changed then
+    single_share: float = (
+        0.02  # of the gap that single precision may cost all components together: then it is used
+    )
 
 
 TUNING = Tuning()
 NOTHING = np.zeros((0, 0))
+SINGLE = 2.0**-24  # the unit of single precision
 
 
 class Method:
@@ -77,10 +81,12 @@ class Method:
         self.crossings: list[Crossing] = []
         self.primal = self.dual = np.inf
         self.count = 0
+        self.single = False  # whether eigenvectors are those of matrices in single precision
         self.stop = current()
 
-    def run(self, iterations: int) -> None:
-        """So many iterations, then adapt the penalty."""
+    def run(self, iterations: int, gap: float = 0.0) -> None:
+        """So many iterations, then adapt the penalty. ``gap`` is what is to be closed: how precise they have to be."""
+        self.single = self._rounding() <= TUNING.single_share * gap
         for _ in range(iterations):
             if self.stop.raised:
                 return
@@ -89,6 +95,11 @@ class Method:
             self._rescale(TUNING.penalty_factor)
         elif self.dual > TUNING.balance * self.primal:
             self._rescale(1.0 / TUNING.penalty_factor)
+
+    def _rounding(self) -> float:
+        """About what the eigenvalues of all components lose together in single precision, as costs."""
+        norm = max(float(np.linalg.norm(self._point(block))) for block in self.blocks)
+        return SINGLE * self.sigma * norm * sum(pool.count for pool in self.pools)
 
     def coverage(self) -> np.ndarray:
         """(M, pools): how much of every super-point every pool covers."""
@@ -167,9 +178,9 @@ class Method:
                 n = len(b.over)
                 wanted = min(n, b.rank + TUNING.spare_pairs + b.rank // 3)
                 if exact or len(b.basis) != n or n < max(TUNING.improve_from, TUNING.improve_times * wanted):
-                    pairs[i] = largest(self._point(b), wanted)
+                    pairs[i] = largest(self._rounded(b), wanted)
                 else:
-                    pairs[i] = improve(self._point(b), b.basis[:, -wanted:], wanted)
+                    pairs[i] = improve(self._rounded(b), b.basis[:, -wanted:], wanted)
 
         self.threads.over(len(blocks), work)
         return pairs
@@ -179,6 +190,10 @@ class Method:
         out = np.empty_like(block.x)
         point_of(block.x, block.u, block.cost, block.offset, self.sigma, out)
         return out
+
+    def _rounded(self, block: SizeBlock) -> np.ndarray:
+        """The same in the precision of eigenvectors."""
+        return self._point(block).astype(np.float32 if self.single else np.float64, copy=False)
 
     def _step_on_cover(self, blocks: list[SizeBlock], idle: list[SizeBlock], sums: list[np.ndarray]) -> None:
         have, movable = np.zeros(len(self.root)), np.zeros(len(self.root))
@@ -205,7 +220,7 @@ class Method:
 
         def again(first: int, last: int) -> None:
             for i in short[first:last]:
-                pairs[i] = above(self._point(blocks[i]), levels[blocks[i].pool], len(pairs[i][0]))
+                pairs[i] = above(self._rounded(blocks[i]), levels[blocks[i].pool], len(pairs[i][0]))
 
         self.threads.over(len(short), again)
         return self._thresholds(blocks, idle, pairs) if short else levels
@@ -225,7 +240,7 @@ class Method:
 
 def level_of(values: np.ndarray, count: float) -> float:
     """The level above which values, less the level, add up to ``count``."""
-    values = np.sort(values)[::-1]
+    values = np.sort(values.astype(np.float64))[::-1]
     level = (values.cumsum() - count) / np.arange(1, len(values) + 1)
     # Nothing is above the level where it is lost in the rounding of very large eigenvalues.
     reached = np.flatnonzero(values > level)

@@ -48,7 +48,7 @@ class Tuning:
     paired_points: int = 200  # with named components and more super-points, pairs are not looked at
     paired_gain: float = 0.8  # share of the gap that must be left at most since pairs were last looked at
     largest_gap: float = (
-        0.05  # per sample, in units of the scale: with a larger one proofs are rounded as with this
+        0.05  # per sample, in units of the scale: with a larger one roundings are as with this
     )
 
 
@@ -152,7 +152,7 @@ class NodeVisit:
         """What a few iterations prove, and where they stopped; nothing is taken from the node."""
         if self._prepared() is not None:
             return self.bound, None
-        self.method.run(TUNING.iterations)
+        self._iterate()
         self._proved()
         self.note.stalled()
         return self.bound, keep(self.shape, self.method)
@@ -205,7 +205,7 @@ class NodeVisit:
     def _round(self) -> Next:
         """Iterate, prove, and use the proof."""
         memory.give_back()  # the matrices of the last round
-        self.method.run(TUNING.iterations)
+        self._iterate()
         self.around.worked(sum(block.x.size for block in self.method.blocks))
         self.rounds += 1
         proof = self._proved()
@@ -234,10 +234,18 @@ class NodeVisit:
     def _gap(self) -> float:
         return self.cutoff - self.bound
 
+    @property
+    def _largest_gap(self) -> float:
+        return TUNING.largest_gap * self.around.unit * self.instance.n_samples
+
+    def _iterate(self) -> None:
+        self.method.run(TUNING.iterations, min(self._gap, self._largest_gap))
+
     def _proved(self) -> Proof:
         instance = self.instance
-        largest = TUNING.largest_gap * self.around.unit * instance.n_samples
-        grain = grain_for(self._gap, self.cutoff, largest, instance.n_components, len(self.shape.root))
+        grain = grain_for(
+            self._gap, self.cutoff, self._largest_gap, instance.n_components, len(self.shape.root)
+        )
         terms = instance.n_groups + instance.n_features
         proof = prove(self.method, self.constant, instance.error, terms, grain)
         self.note.proved(self.shape, self.method, proof)
