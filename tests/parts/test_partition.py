@@ -115,6 +115,26 @@ def test_sizes_follow_the_gap_and_the_time() -> None:
     assert sizes_for(clustered(300, 6)[0]) == []
 
 
+@pytest.mark.parametrize(
+    ("size", "made", "rest", "complete"), [(300, 8, 0, True), (100, 10, 14, True), (20, 10, 0, False)]
+)
+def test_parts_that_are_tried_can_be_kept(size: int, made: int, rest: int, complete: bool) -> None:
+    """All groups are dealt where that makes no more than a hundred parts, and then nobody has to deal them again."""
+    instance, point = clustered(2400, 6)
+
+    def make(pieces: list[np.ndarray]) -> list[Part]:
+        return [Part(groups, groups, 1.0, -math.inf, 1.0) for groups in pieces]
+
+    trial = tried(Imitation(instance, point), size, make, len, 0)
+    assert (len(trial.parts), len(trial.rest), trial.complete) == (made, rest, complete)
+    assert trial.whole == sum(len(part.groups) for part in trial.parts)
+    dealt = np.sort(np.concatenate([*(part.groups for part in trial.parts), *trial.rest]))
+    if complete:
+        assert np.array_equal(dealt, np.arange(2400))
+    else:
+        assert len(np.unique(dealt)) == len(dealt) == 200
+
+
 def test_threads_and_units_change_no_partition() -> None:
     """Parts that meet at the same time have nothing in common, and data in other units are dealt alike."""
     instance, point = clustered(600, 6)

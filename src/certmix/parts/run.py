@@ -285,23 +285,27 @@ class PartsRun:
         ledger, options = self.ledger, self.options
         ledger.phase = "size of parts"
         sizes = [size for size in sizes if self._slots * size <= self.instance.n_groups] or sizes[:1]
-        if ledger.incumbent is None:
-            size = sizes[-1]
-        else:
+        size, parts, pieces = sizes[-1], list[Part](), list[np.ndarray]()
+        if ledger.incumbent is not None:
             trial = self._trial(imitation, sizes)
-            if trial.complete:
-                return trial.parts
             size = trial.size
+            if trial.complete:
+                parts, pieces = trial.parts, trial.rest
         ledger.phase = "partition"
         N = self.instance.n_groups
-        pieces = imitation.parts(np.arange(N), -(-N // size), options.seed, self._time(PARTITION_TIME))
-        parts: list[Part] = []
-        while len(parts) < len(pieces):
+        if not parts:
+            pieces = imitation.parts(np.arange(N), -(-N // size), options.seed, self._time(PARTITION_TIME))
+        elif not pieces:
+            return parts
+        count = len(parts) + len(pieces)
+        while pieces:
             if self._stopped():
                 return []  # some parts are no partition
-            parts += self._all_made(pieces[len(parts) :][: AT_ONCE * self.threads.count])
-            ledger.phase = f"partition: {len(parts)} of {len(pieces)} parts"
-        return self._refined(parts, imitation)
+            some = AT_ONCE * self.threads.count
+            parts, pieces = parts + self._all_made(pieces[:some]), pieces[some:]
+            ledger.phase = f"partition: {len(parts)} of {count} parts"
+        fresh = [part for part in parts if part.tries == 0]
+        return [part for part in parts if part.tries] + self._refined(fresh, imitation)
 
     def _trial(self, imitation: Imitation, sizes: list[int]) -> Trial:
         """Some parts of the best size, of which a few were worked on if there is little time."""
@@ -330,7 +334,8 @@ class PartsRun:
         pressed = math.isfinite(self._time(1.0)) and len(sizes) > 1
 
         def refine(trial: Trial) -> list[Part]:
-            return self._refined(trial.parts, imitation, PARTITION_TIME if trial.complete else TRIAL_TIME)
+            whole = trial.complete and not trial.rest
+            return self._refined(trial.parts, imitation, PARTITION_TIME if whole else TRIAL_TIME)
 
         return chosen(sizes, trial, refine, work if pressed else None, allowed, self._stopped)
 

@@ -26,7 +26,10 @@ class Tuning:
 
     few_dimensions: tuple[int, ...] = (250, 500, 1000, 2000)
     many_dimensions: tuple[int, ...] = (100, 150, 200, 300, 400, 500, 600)
-    most_made: int = 20  # parts of a size that are looked at; where there are no more, they are the partition
+    most_dealt: int = (
+        100  # parts: where a size makes no more, all groups are dealt, and such parts can be kept
+    )
+    most_made: int = 20  # parts of a size that are looked at; of more, half as many are
     worth: float = 0.5  # share of the gap of larger parts that the partition into smaller ones may lose
     hopeless: float = 0.02  # relative gap: where parts are left with more, only ...
     much_smaller: float = 0.7  # ... times as large ones are tried
@@ -38,15 +41,18 @@ TUNING = Tuning()
 
 @dataclass
 class Trial:
-    """Parts of one size, of all groups or of some.
+    """Parts of one size.
 
     Attributes
     ----------
-    whole : what the incumbent costs in all of them together
+    rest : groups of the other parts, nothing else of which is known
+    complete : whether all these are a partition of all groups
+    whole : what the incumbent costs in the parts together
     """
 
     size: int
     parts: list[Part]
+    rest: list[np.ndarray]
     complete: bool
     whole: float
 
@@ -76,13 +82,14 @@ def tried(
     seconds: float = math.inf,
 ) -> Trial:
     """Parts of that size; ``make`` makes them of groups, ``share`` is what the incumbent costs in groups alone."""
-    N = imitation.instance.n_groups
-    groups = np.arange(N)
-    made = TUNING.most_made * size
-    if some := made < N:
-        groups = np.random.default_rng([seed, size]).choice(N, size=made // 2, replace=False)
+    N, few = imitation.instance.n_groups, TUNING.most_made // 2
+    groups, complete = np.arange(N), TUNING.most_dealt * size >= N
+    if not complete:
+        groups = np.random.default_rng([seed, size]).choice(N, size=few * size, replace=False)
     pieces = imitation.parts(groups, -(-len(groups) // size), seed, seconds)
-    return Trial(size, make(pieces), not some, share(np.sort(groups)))
+    made = len(pieces) if len(pieces) <= TUNING.most_made else few
+    parts = make(pieces[:made])
+    return Trial(size, parts, pieces[made:], complete, share(np.sort(np.concatenate(pieces[:made]))))
 
 
 def chosen(
