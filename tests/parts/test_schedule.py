@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from certmix.parts.account import Account, Part
-from certmix.parts.schedule import ENOUGH, SPARE, Turns, next_jobs
+from certmix.parts.schedule import TUNING, Turns, next_jobs
 from certmix.status import Tolerances
 
 
@@ -58,12 +58,12 @@ def test_parts_get_on_where_there_is_no_time_for_larger_ones() -> None:
 def test_every_part_has_its_turn_and_what_nobody_needs() -> None:
     """Equal shares at first; when parts are seen to take half of them, the next has a quarter of what is left over."""
     turns, left = Turns(100, 2), 100.0
-    for _ in range(ENOUGH):
+    for _ in range(TUNING.enough):
         assert turns.next(left) == pytest.approx(left / -(-turns.waiting // 2), rel=0.03)
         turns.took(1.0)
     share = left / (turns.waiting // 2)
     spare = left - turns.waiting // 2
-    assert turns.next(left) == pytest.approx(share + SPARE * spare)
+    assert turns.next(left) == pytest.approx(share + TUNING.spare * spare)
 
 
 def test_parts_that_need_all_the_time_have_equal_shares() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import time
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,11 +21,25 @@ from certmix.search.bounds.scale import Scale
 from certmix.search.threads import Threads
 from certmix.stopping import current
 
-SWEEPS = 100  # rounds in which every part meets another
-REACH = 8  # members of the other part that a group is compared with at first; twice as many in every sweep
-SHARPNESS = 2.0  # of posteriors: so that they tell which groups change clusters when means move a little
-SOFT = 1.0  # times as much as the moments of clusters count those of posteriors: more helps where clusters overlap only
-LEAST_POSTERIOR = 1e-6
+
+@dataclass(frozen=True)
+class Tuning:
+    """How parts exchange, and what counts."""
+
+    sweeps: int = 100  # rounds in which every part meets another
+    reach: int = (
+        8  # members of the other part that a group is compared with at first; twice as many in every sweep
+    )
+    sharpness: float = (
+        2.0  # of posteriors: so that they tell which groups change clusters when means move a little
+    )
+    soft: float = (
+        1.0  # weight of the moments of posteriors beside those of clusters: more helps where these overlap
+    )
+    least_posterior: float = 1e-6
+
+
+TUNING = Tuning()
 
 
 class Imitation:
@@ -82,7 +97,7 @@ class Imitation:
         cells = np.cumsum(np.bincount(part * K + label, minlength=count * K)).reshape(count, K)
         start = np.concatenate([np.concatenate([[0], cells[:-1, -1]])[:, None], cells], axis=1)
         sizes = np.bincount(label, self.weight[groups], minlength=K)
-        scale = np.outer([1.0, SOFT], count / (2.0 * self.unit * np.maximum(sizes, 1.0)))
+        scale = np.outer([1.0, TUNING.soft], count / (2.0 * self.unit * np.maximum(sizes, 1.0)))
         points = np.ascontiguousarray(self.points[:, groups])
         given = points, self.system, self.posterior[groups], self.weight[groups]
         members = np.arange(len(groups))
@@ -104,9 +119,9 @@ class Imitation:
             self.threads.over(len(pairs), work)
             return bool(made.any())
 
-        for sweep in range(SWEEPS):
+        for sweep in range(TUNING.sweeps):
             pairs = rng.permutation(count)[: count // 2 * 2].reshape(-1, 2)
-            if not meet(pairs, min(REACH * 2**sweep, len(groups))) or time.perf_counter() > end:
+            if not meet(pairs, min(TUNING.reach * 2**sweep, len(groups))) or time.perf_counter() > end:
                 break
         return groups[members], part
 
@@ -121,7 +136,7 @@ def _posterior(instance: Instance, point: Point) -> np.ndarray:
     costs = problem.objective.component_costs(point.means, point.weights)
     spread = problem.objective.distances_to_own(point.labels, point.means).sum()
     with np.errstate(over="ignore"):  # samples that differ from no mean have no spread
-        costs *= SHARPNESS * instance.n_features * problem.n_samples / max(float(spread), 1e-300)
+        costs *= TUNING.sharpness * instance.n_features * problem.n_samples / max(float(spread), 1e-300)
         if instance.n_groups < problem.n_samples:
             merged = np.zeros((instance.n_groups, instance.n_components))
             np.add.at(merged, instance.groups.of, costs)
@@ -135,7 +150,7 @@ def _posterior(instance: Instance, point: Point) -> np.ndarray:
     costs -= np.where(nowhere, 0.0, own)[:, None]
     found = np.exp(-np.clip(costs, -50.0, np.inf))
     found /= found.sum(axis=1, keepdims=True)
-    found[found < LEAST_POSTERIOR] = 0.0
+    found[found < TUNING.least_posterior] = 0.0
     return np.ascontiguousarray(found)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -34,21 +35,28 @@ from certmix.state import State
 from certmix.status import Termination
 from certmix.stopping import Stop
 
-PARTITION_TIME = 0.05  # share of the time left for exchanges, and again for dealing parts anew
-TRIAL_TIME = 0.02  # likewise, for parts of one size that are only looked at
-MORE_TIME = 1.5  # times as long as before a part may take when it is tried again
-LARGER = 3.0  # times as long as the longer of two parts they are thought to take together
-FIRST_ROUND = 0.9  # share of the time left that parts may take when they are first worked on
-PERTURBED = (
-    8  # perturbations in a row, times components, that bring a part nothing: so good is its partition ...
-)
-MOST_PERTURBED = 200  # ... and no more in all
-AT_ONCE = 16  # parts for each thread that are made between two looks at the clock
 
-MOST_KEPT = 2**29  # bytes for what parts can go on from when they are tried again
-MOST_SEARCHED = (
-    20_000  # groups: with more, a local search on everything from the means of a part takes too long
-)
+@dataclass(frozen=True)
+class Tuning:
+    """Shares of time, and how much is tried."""
+
+    partition_time: float = 0.05  # share of the time left for exchanges, and again for dealing parts anew
+    trial_time: float = 0.02  # likewise, for parts of one size that are only looked at
+    first_round: float = 0.9  # share of the time left that parts may take when they are first worked on
+    more_time: float = 1.5  # times as long as before a part may take when it is tried again
+    larger: float = 3.0  # times as long as the longer of two parts they are thought to take together
+    perturbed: int = (
+        8  # perturbations in a row, times components, that bring a part nothing: it is as good as that ...
+    )
+    most_perturbed: int = 200  # ... and no more in all
+    at_once: int = 16  # parts for each thread that are made between two looks at the clock
+    most_kept: int = 2**29  # bytes for what parts can go on from when they are tried again
+    most_searched: int = (
+        20_000  # groups: with more, local search on everything from the means of a part is too slow
+    )
+
+
+TUNING = Tuning()
 
 
 class PartsRun:
@@ -116,7 +124,7 @@ class PartsRun:
             jobs = self._affordable(next_jobs(*known, first, nodes, larger=many > 0))
             if jobs:
                 fresh = any(job.part.tries == 0 for job in jobs)
-                self._improve(self._solve(jobs, FIRST_ROUND if fresh else 1.0))
+                self._improve(self._solve(jobs, TUNING.first_round if fresh else 1.0))
             elif self._contract() or len(self.account.parts) <= 2:
                 return None
             else:
@@ -162,7 +170,7 @@ class PartsRun:
     def _affordable(self, jobs: list[Job]) -> list[Job]:
         """The first jobs, as many as have more time than they had before; one for everybody in any case."""
         left = self._time(1.0) * self._slots
-        needed = np.cumsum([MORE_TIME * job.part.seconds for job in jobs])
+        needed = np.cumsum([TUNING.more_time * job.part.seconds for job in jobs])
         return jobs[: max(self._slots, int(np.count_nonzero(needed <= left)))]
 
     def _answers(self, jobs: list[Job], begun: Callable[[Job], PartTask]) -> Iterator[tuple[int, PartAnswer]]:
@@ -201,7 +209,7 @@ class PartsRun:
         if unfinished is None:
             return None
         others = sum(part.unfinished.n_bytes for part in self.account.parts if part.unfinished is not None)
-        return unfinished if others + unfinished.n_bytes <= MOST_KEPT else None
+        return unfinished if others + unfinished.n_bytes <= TUNING.most_kept else None
 
     @property
     def _slots(self) -> int:
@@ -234,7 +242,7 @@ class PartsRun:
         """
         parts, N = self.account.parts, self.instance.n_groups
         wanted = not (self.ledger.keeps_proof or self.options.verify is True)
-        few = max(len(part.groups) for part in parts) <= MOST_GROUPS and N <= MOST_SEARCHED
+        few = max(len(part.groups) for part in parts) <= MOST_GROUPS and TUNING.most_searched >= N
         if (
             not wanted
             or not few
@@ -294,14 +302,16 @@ class PartsRun:
         ledger.phase = "partition"
         N = self.instance.n_groups
         if not parts:
-            pieces = imitation.parts(np.arange(N), -(-N // size), options.seed, self._time(PARTITION_TIME))
+            pieces = imitation.parts(
+                np.arange(N), -(-N // size), options.seed, self._time(TUNING.partition_time)
+            )
         elif not pieces:
             return parts
         count = len(parts) + len(pieces)
         while pieces:
             if self._stopped():
                 return []  # some parts are no partition
-            some = AT_ONCE * self.threads.count
+            some = TUNING.at_once * self.threads.count
             parts, pieces = parts + self._all_made(pieces[:some]), pieces[some:]
             ledger.phase = f"partition: {len(parts)} of {count} parts"
         fresh = [part for part in parts if part.tries == 0]
@@ -317,7 +327,7 @@ class PartsRun:
             return float(self.restriction.part(samples).objective.best(self._labels(samples)).value)
 
         def trial(size: int) -> Trial:
-            return tried(imitation, size, self._all_made, share, options.seed, self._time(TRIAL_TIME))
+            return tried(imitation, size, self._all_made, share, options.seed, self._time(TUNING.trial_time))
 
         def work(trial: Trial) -> float:
             parts = trial.parts[: self._slots]
@@ -328,18 +338,22 @@ class PartsRun:
                 for part, cost in zip(parts, costs, strict=True)
             ]
             of_all = sum(len(part.groups) for part in parts) / self.instance.n_groups
-            self._solve(jobs, FIRST_ROUND * of_all)
+            self._solve(jobs, TUNING.first_round * of_all)
             return math.fsum(part.inner for part in parts) / math.fsum(costs)
 
         pressed = math.isfinite(self._time(1.0)) and len(sizes) > 1
 
         def refine(trial: Trial) -> list[Part]:
             whole = trial.complete and not trial.rest
-            return self._refined(trial.parts, imitation, PARTITION_TIME if whole else TRIAL_TIME)
+            return self._refined(
+                trial.parts, imitation, TUNING.partition_time if whole else TUNING.trial_time
+            )
 
         return chosen(sizes, trial, refine, work if pressed else None, allowed, self._stopped)
 
-    def _refined(self, parts: list[Part], imitation: Imitation, time: float = PARTITION_TIME) -> list[Part]:
+    def _refined(
+        self, parts: list[Part], imitation: Imitation, time: float = TUNING.partition_time
+    ) -> list[Part]:
         """Parts that do much better alone are dealt anew."""
         seconds = self._time(time)
         return refined(
@@ -375,8 +389,8 @@ class PartsRun:
         part = Part(groups, samples, math.inf, first_bound(instance), math.inf)
         if labels is not None:
             part.share = float(problem.objective.best(labels).value)
-            start, most = instance.contract(labels), MOST_PERTURBED
-            found, _ = LocalSearch(instance).perturbed(start, PERTURBED * instance.n_components, most)
+            start, most = instance.contract(labels), TUNING.most_perturbed
+            found, _ = LocalSearch(instance).perturbed(start, TUNING.perturbed * instance.n_components, most)
             part.value = min(part.share, float(problem.objective.best(instance.expand(found)).value))
         return part
 
@@ -391,7 +405,7 @@ class PartsRun:
         parts = sorted(self.account.parts, key=lambda part: part.bound - part.share)
         many = max(2, len(parts) // 4 * 2)
         pairs = list(zip(parts[:many:2], parts[1:many:2], strict=False))
-        needed = np.cumsum([MORE_TIME * _seconds_of(pair) for pair in pairs])
+        needed = np.cumsum([TUNING.more_time * _seconds_of(pair) for pair in pairs])
         return pairs, int(np.count_nonzero(needed <= self._time(1.0) * self._slots))
 
     def _merge(self, pairs: list[tuple[Part, Part]]) -> None:
@@ -407,7 +421,7 @@ class PartsRun:
     # -- the incumbent ---------------------------------------------------------------------------------------
     def _improve(self, means: np.ndarray | None) -> None:
         """Local search on everything from the means of a part; what the parts do alone is then compared with that."""
-        if means is None or self.instance.n_groups > MOST_SEARCHED or self._stopped():
+        if means is None or self.instance.n_groups > TUNING.most_searched or self._stopped():
             return
         own = np.stack([self.instance.whitened(k, mean) for k, mean in enumerate(means)])
         found = LocalSearch(self.instance).from_means(own)
@@ -439,4 +453,4 @@ class PartsRun:
 
 def _seconds_of(pair: tuple[Part, Part]) -> float:
     """What two parts may take together."""
-    return LARGER * max(part.seconds for part in pair)
+    return TUNING.larger * max(part.seconds for part in pair)

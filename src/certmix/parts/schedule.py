@@ -8,15 +8,29 @@ from dataclasses import dataclass
 from certmix.parts.account import Account, Part
 from certmix.status import Tolerances
 
-COARSE = 5e-5  # relative gap of parts at first, where the partition loses too much and less would do
-LOSS = 0.8  # share of the gap that the partition may take: smaller parts gain more than a larger gap inside of them
-HOPE = 0.7  # share of what the partition leaves of the gap that parts take at first
-BESIDE = 0.25  # of what the partition loses, where that is too much already: parts need not be much better
-NEARLY = 0.95  # share of what the partition leaves of the gap that parts take in the end
-FINER = 8.0  # by so much gaps become smaller where the inside of the parts is what is left
-MORE_NODES = 8  # times as many when it is tried again
-ENOUGH = 8  # parts of which the time is known, to tell what the others will take
-SPARE = 0.25  # share of the time that nobody seems to need which one part may take beside its own
+
+@dataclass(frozen=True)
+class Tuning:
+    """Shares of the gap and of the time, and how they change."""
+
+    coarse: float = (
+        5e-5  # relative gap of parts at first, where the partition loses too much and less would do
+    )
+    most_lost: float = (
+        0.8  # share of the gap that the partition may take: smaller parts gain more than a larger gap inside
+    )
+    hope: float = 0.7  # share of what the partition leaves of the gap that parts take at first
+    beside: float = (
+        0.25  # of what the partition loses, where that is too much already: parts need not be much better
+    )
+    nearly: float = 0.95  # share of what the partition leaves of the gap that parts take in the end
+    finer: float = 8.0  # by so much gaps become smaller where the inside of the parts is what is left
+    more_nodes: int = 8  # times as many when it is tried again
+    enough: int = 8  # parts of which the time is known, to tell what the others will take
+    spare: float = 0.25  # share of the time that nobody seems to need which one part may take beside its own
+
+
+TUNING = Tuning()
 
 
 @dataclass(frozen=True)
@@ -44,9 +58,9 @@ class Turns:
         turns = -(-self.waiting // self._slots)
         self.waiting -= 1
         spare = 0.0
-        if len(self._taken) >= ENOUGH and math.isfinite(left):
+        if len(self._taken) >= TUNING.enough and math.isfinite(left):
             spare = max(0.0, left - turns * math.fsum(self._taken) / len(self._taken))
-        return max(0.0, left) / turns + SPARE * spare
+        return max(0.0, left) / turns + TUNING.spare * spare
 
     def took(self, seconds: float) -> None:
         """Hear what one of them has taken."""
@@ -56,8 +70,8 @@ class Turns:
 def first_gap(allowed: float, loss: float) -> float:
     """The relative gap that is asked of parts at first, when the partition loses so much."""
     if loss < allowed:  # the parts alone can close the gap
-        return HOPE * max(allowed - loss, (1.0 - LOSS) * allowed)
-    return max(COARSE, min(HOPE * allowed, BESIDE * loss))
+        return TUNING.hope * max(allowed - loss, (1.0 - TUNING.most_lost) * allowed)
+    return max(TUNING.coarse, min(TUNING.hope * allowed, TUNING.beside * loss))
 
 
 def next_jobs(
@@ -71,7 +85,7 @@ def next_jobs(
     gaps = _wanted(account, upper, tolerances, larger)
     budget = max(1.0, nodes / max(1, len(gaps)))
     return [
-        Job(part, gaps[part], int(min(budget, first * MORE_NODES ** min(part.tries, 8))))
+        Job(part, gaps[part], int(min(budget, first * TUNING.more_nodes ** min(part.tries, 8))))
         for part in sorted(gaps, key=lambda part: -part.inner)
     ]
 
@@ -83,18 +97,20 @@ def _wanted(account: Account, upper: float, tolerances: Tolerances, larger: bool
     partition, inner = account.gaps(upper)
     if not math.isfinite(partition):  # of the whole, or of some part, no clustering is known
         if fresh:
-            return {part: COARSE * max(1.0, _size(part)) for part in fresh}
-        return {part: _size(part) / FINER for part in parts if math.isinf(part.inner)}
+            return {part: TUNING.coarse * max(1.0, _size(part)) for part in fresh}
+        return {part: _size(part) / TUNING.finer for part in parts if math.isinf(part.inner)}
     allowed, total = tolerances.allowed(upper), math.fsum(map(_size, parts)) or 1.0
     if fresh:
         relative = first_gap(allowed / total, partition / total)
         return {part: relative * max(1.0, _size(part)) for part in fresh}
     if allowed > partition:  # the parts alone can close the gap
-        level = _level([(part.inner, _size(part)) for part in parts], NEARLY * (allowed - partition))
+        level = _level([(part.inner, _size(part)) for part in parts], TUNING.nearly * (allowed - partition))
         return {part: level * _size(part) for part in parts if part.inner > 1.01 * level * _size(part)}
     if larger and inner < partition:
         return {}
-    return {part: min(part.inner, _size(part)) / FINER for part in parts if part.inner > inner / len(parts)}
+    return {
+        part: min(part.inner, _size(part)) / TUNING.finer for part in parts if part.inner > inner / len(parts)
+    }
 
 
 def _level(gaps: list[tuple[float, float]], budget: float) -> float:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from certmix.auto import MOST_DIMENSIONS
+from certmix.parts import schedule
 from certmix.parts.account import Part
 from certmix.parts.partition import Imitation
-from certmix.parts.schedule import LOSS
 from certmix.presolve.instance import Instance
 
 
@@ -115,7 +115,7 @@ def chosen(
         trials.append(found := trial(size))
         if found.loss < TUNING.hope * allowed or size == sizes[-1]:
             found.parts = refine(found)
-        if over() or found.loss < LOSS * allowed:
+        if over() or found.loss < schedule.TUNING.most_lost * allowed:
             break
     best, least = trials[-1], math.inf
     while work is not None and trials and not over() and trials[-1].loss < TUNING.worth * least:

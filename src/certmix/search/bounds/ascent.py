@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,11 +24,19 @@ from certmix.search.bounds.sides import Sides
 from certmix.search.bounds.trios import NO_TRIOS, TrioPrices
 from certmix.search.threads import Threads
 
-KEPT_PARTITIONS = 3
-SMALL_PRICING = 1000  # nodes; a larger pricing search is shared between threads
-NEW_STARTS = 32
-STARTS = 100  # local pricing begins at the latest so many sets,
-STARTS_WORK = 4_000_000  # fewer where there are many groups
+
+@dataclass(frozen=True)
+class Tuning:
+    """Where pricing begins, and when threads share it."""
+
+    kept_partitions: int = 3
+    small_pricing: int = 1000  # nodes; a larger pricing search is shared between threads
+    new_starts: int = 32  # of local pricing, in a round
+    starts: int = 100  # local pricing begins at the latest so many sets, ...
+    starts_work: int = 4_000_000  # ... fewer with many groups: starts times groups, at most
+
+
+TUNING = Tuning()
 
 
 class Ascent:
@@ -154,7 +162,7 @@ class Ascent:
             mine = [a for (j, _), a in zip(tasks, answers, strict=True) if j == i and a is not None]
             bounds[i] = min(a.bound for a in mine)
             nodes += sum(a.nodes for a in mine)
-            best = np.argsort(np.concatenate([a.values for a in mine]), kind="stable")[:NEW_STARTS]
+            best = np.argsort(np.concatenate([a.values for a in mine]), kind="stable")[: TUNING.new_starts]
             means, slopes, held = (
                 np.concatenate([getattr(a, name) for a in mine])[best] for name in ("means", "slopes", "held")
             )
@@ -166,7 +174,7 @@ class Ascent:
                     slopes,
                 )
         self.nodes += nodes
-        self.large = nodes > SMALL_PRICING
+        self.large = nodes > TUNING.small_pricing
         bound = total + float(self.counts @ self._least(bounds - off)) - rounding
         if bound > self.best:
             self.best, self.best_t, self.best_prices, self.best_trios = bound, t, prices, trios
@@ -214,7 +222,7 @@ class Ascent:
     def _starting_points(self, i: int, fresh: int = 8) -> tuple[np.ndarray, np.ndarray]:
         which = self.classes[i]
         means, slopes = self.starts[i]
-        most = int(min(STARTS, max(8, STARTS_WORK / len(self.free))))
+        most = int(min(TUNING.starts, max(8, TUNING.starts_work / len(self.free))))
         fresh = min(fresh, most)
         means, slopes = means[-most:], slopes[-most:]
         c = self.pricer.arrays.system[which.component]
@@ -266,7 +274,7 @@ class Ascent:
         chosen = self.master.cover(raw, sigma, (cutoff - self.best) / self.unit, in_units)
         if chosen:
             self.partitions.append([(members, left[i].pop(0)) for members, i in chosen])
-            del self.partitions[:-KEPT_PARTITIONS]
+            del self.partitions[: -TUNING.kept_partitions]
 
     def _size(self, members: np.ndarray) -> int:
         return int(self.pricer.arrays.weight[members].sum())
@@ -295,7 +303,7 @@ class Ascent:
             chosen.append((members, left[i].pop(0)))
         if len(chosen) == total and not any(_same(chosen, other) for other in self.partitions):
             self.partitions.append(chosen)
-            del self.partitions[:-KEPT_PARTITIONS]
+            del self.partitions[: -TUNING.kept_partitions]
 
 
 def _same(one: list[tuple[np.ndarray, int]], other: list[tuple[np.ndarray, int]]) -> bool:

@@ -24,24 +24,34 @@ from certmix.search.bounds.pricer import Pricer, PricingClass
 from certmix.search.bounds.scale import Scale
 from certmix.search.bounds.trios import NO_TRIOS, TrioPrices, violated_trios
 
-PRECISION = 0.1  # share of what the last prices were short of, to which a program is solved
-NARROW = 0.05  # sides of the box are at least this share of an ordinary one
-FIRMER, SOFTEST, FIRMEST = (
-    2.0,
-    0.05,
-    50.0,
-)  # how firmly multipliers are held to the best ones: steps and limits
-NARROWEST = 1e-3  # and this, in units
-PUSHING = 1e-3  # a multiplier of an end of the box that counts
-NEAR_SETS = 4  # sets for every component that local search begins at
-DEAREST = 4.0  # how many components a component more on a side may be worth
-# How near to what can be reached the bound has to be before an ascent that falls short ends: a share of what is lacking
-# then, and of what it can add to what was known.
-HOPELESS = 0.25
-TRIOS, MOST_TRIOS = 3, 2000  # new ones at a time for each component, and all of them
-FIRST_PRICE = 0.1  # of a trio, as a share of an ordinary side of the box
-SEPARATING = 1e-3  # share of what is lacking to which a program is solved that says which trios are broken
-LITTLE = 0.9  # new trios come as long as those before have left no more than this share of what was lacking
+
+@dataclass(frozen=True)
+class Tuning:
+    """How the ascent goes: shares are of what is lacking, of a side or of a component, sides and prices in units."""
+
+    precision: float = 0.1  # share of what the last prices were short of, to which a program is solved
+    least_side: float = 0.05  # sides of the box are at least this share of an ordinary one ...
+    shortest_side: float = 1e-3  # ... and this long, in units
+    firmer: float = 2.0  # times as firmly multipliers are held to the best ones when those stay the best ...
+    softest: float = 0.05  # ... between these
+    firmest: float = 50.0
+    pushing: float = 1e-3  # a multiplier of an end of the box that counts
+    near_sets: int = 4  # sets for every component that local search begins at
+    dearest: float = 4.0  # how many components a component more on a side may be worth
+    hopeless: float = (
+        0.25  # an ascent that falls short ends when the bound is so near to what can be reached: a share of what
+        # is lacking then, and of what it can add to what was known
+    )
+    new_trios: int = 3  # at a time for each component
+    most_trios: int = 2000  # of a node
+    first_price: float = 0.1  # of a trio, as a share of an ordinary side of the box
+    separating: float = (
+        1e-3  # share of what is lacking to which a program is solved to see which trios are broken
+    )
+    fruitful: float = 0.9  # share of what was lacking that trios may leave: then more of them come
+
+
+TUNING = Tuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +167,9 @@ class CentralAscent(Ascent):
         for found in self.others:
             self._place(found)
         low, high, raw = ((t - self.offset)[self.free] / self.unit for t in (low, high, first))
-        self.side = np.maximum(high - low, max(NARROW * float(np.median(high - low)), NARROWEST))
+        self.side = np.maximum(
+            high - low, max(TUNING.least_side * float(np.median(high - low)), TUNING.shortest_side)
+        )
         self.low = np.minimum(0.5 * (low + high - self.side), raw - 0.1 * self.side)
         self.high = np.maximum(0.5 * (low + high + self.side), raw + 0.1 * self.side)
         t, trios = self._full(raw), self.best_trios
@@ -167,9 +179,9 @@ class CentralAscent(Ascent):
         sigma = self._least(local - self.inside @ prices)
         sigma = np.where(np.isfinite(sigma), sigma, 0.0)
         tilt = prices / self.unit + 0.1 * self.sides.signs * float(np.median(self.side))
-        paid = np.maximum(trios.prices / self.unit, FIRST_PRICE * float(np.median(self.side)))
+        paid = np.maximum(trios.prices / self.unit, TUNING.first_price * float(np.median(self.side)))
         y = np.concatenate([raw, -paid, sigma / self.unit, tilt])
-        self.dearest = DEAREST * float(np.abs(np.append(y[len(raw) + len(paid) :], 1.0)).max())
+        self.dearest = TUNING.dearest * float(np.abs(np.append(y[len(raw) + len(paid) :], 1.0)).max())
         self.dearest = max(self.dearest, 2.0 * float(paid.max(initial=0.0)))
         self.towards, self.firmness = y, 1.0
         self.point = Point(y, np.full(len(self.means), 0.5), np.full(len(y), 0.1), np.full(len(y), 0.1))
@@ -226,7 +238,7 @@ class CentralAscent(Ascent):
             if self.nodes >= until:
                 return False
             self.iterations += 1
-            solved = self._solve(PRECISION * short / self.unit, self._pull(short))
+            solved = self._solve(TUNING.precision * short / self.unit, self._pull(short))
             if solved is None:
                 break
             y, n = solved.point.y, self.master.n_groups
@@ -242,13 +254,13 @@ class CentralAscent(Ascent):
                 t, sigma[self.owner] + self.inside @ prices, most=10 * self.count, trios=trios
             )
             if self.best > before:
-                self.towards, self.firmness = y, max(self.firmness / FIRMER, SOFTEST)
+                self.towards, self.firmness = y, max(self.firmness / TUNING.firmer, TUNING.softest)
             else:
-                self.firmness = min(self.firmness * FIRMER, FIRMEST)
+                self.firmness = min(self.firmness * TUNING.firmer, TUNING.firmest)
             short = max(reach - proved, self.blur(cutoff))
             push = self.unit * float(self._push() @ self.side)
             aim = min(cutoff - reach, reach - self.known)
-            hopeless = reach + push < cutoff and reach - max(self.best, self.known) < HOPELESS * aim
+            hopeless = reach + push < cutoff and reach - max(self.best, self.known) < TUNING.hopeless * aim
             blur = self.blur(cutoff)
             done = reach - self.best <= 1.5 * blur or (not added and self.unit * solved.gap <= blur)
             if (hopeless or (done and not self._widen())) and not self._more_trios(cutoff):
@@ -258,21 +270,21 @@ class CentralAscent(Ascent):
     def _more_trios(self, cutoff: float) -> bool:
         """Prices for trios that the program breaks; False when there are none, or the last ones have brought little."""
         before, solved = self.point, self.solved
-        exact = self._solve(SEPARATING * (cutoff - self.best) / self.unit, 0.0 * before.y)
+        exact = self._solve(TUNING.separating * (cutoff - self.best) / self.unit, 0.0 * before.y)
         self.point, self.solved = before, solved
         if exact is None:
             return False
         lacking = cutoff - self.unit * exact.value - float(self.offset[self.free].sum())
-        if lacking > LITTLE * self.lacked:
+        if lacking > TUNING.fruitful * self.lacked:
             return False
         shares, members = exact.point.rows, np.array([members for members, _ in self.master.sets()])
         old, n = self.master.trios, self.master.n_groups
-        most = min(TRIOS * self.count, MOST_TRIOS - len(old))
+        most = min(TUNING.new_trios * self.count, TUNING.most_trios - len(old))
         new = violated_trios(members & self.free, shares, old, most) if most > 0 else old[:0]
         if not len(new):
             return False
         self.lacked = lacking
-        m, first = len(old), FIRST_PRICE * float(np.median(self.side))
+        m, first = len(old), TUNING.first_price * float(np.median(self.side))
 
         def wider(values: np.ndarray, fill: float) -> np.ndarray:
             return np.insert(values, n + m, np.full(len(new), fill))
@@ -317,12 +329,12 @@ class CentralAscent(Ascent):
         """How hard the program pushes against the box, group by group."""
         n = self.master.n_groups
         found = np.maximum(self.point.lower[:n], self.point.upper[:n])
-        return np.where(found > PUSHING, found, 0.0)
+        return np.where(found > TUNING.pushing, found, 0.0)
 
     def _widen(self) -> bool:
         """Let go where the box is in the way; False when it is nowhere."""
         n = self.master.n_groups
-        down, up = self.point.lower[:n] > PUSHING, self.point.upper[:n] > PUSHING
+        down, up = self.point.lower[:n] > TUNING.pushing, self.point.upper[:n] > TUNING.pushing
         self.low -= np.where(down, self.side, 0.0)
         self.high += np.where(up, self.side, 0.0)
         self.side = np.where(down | up, 2.0 * self.side, self.side)
@@ -352,7 +364,7 @@ class CentralAscent(Ascent):
         recent = super()._starting_points(i, self.count)
         slack = self.slack()
         rows = np.flatnonzero(np.array(self.cells) == i)
-        rows = rows[np.argsort(slack[rows], kind="stable")][: NEAR_SETS * self.count]
+        rows = rows[np.argsort(slack[rows], kind="stable")][: TUNING.near_sets * self.count]
         means = [self.means[j] for j in rows]
         slopes = [self.slopes[j] for j in rows]
         d = recent[0].shape[1]

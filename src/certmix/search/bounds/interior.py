@@ -19,12 +19,21 @@ from scipy.sparse import csr_matrix
 
 from certmix.search.bounds.envelope import Normal
 
-MOST_STEPS = 25
-NEAR = 1e-6  # how far rows may be from what they are said to be, in units
-TO_THE_EDGE = 0.95  # share of the longest step that is taken
-LEAST_SHARE, MOST_SHARE = 0.1, 0.8  # of the complementarity that a step may leave
-SMALLEST = 1e-10
-FEW_ROWS = 3  # times as many variables as rows: then the rows are what is solved for
+
+@dataclass(frozen=True)
+class Tuning:
+    """How the method steps, and when it ends."""
+
+    most_steps: int = 25
+    near: float = 1e-6  # how far rows may be from what they are said to be, in units
+    to_the_edge: float = 0.95  # share of the longest step that is taken
+    least_share: float = 0.1  # of the complementarity that a step may leave at least ...
+    most_share: float = 0.8  # ... and at most
+    smallest: float = 1e-10  # multiplier
+    few_rows: int = 3  # times as many variables as rows: then the rows are what is solved for
+
+
+TUNING = Tuning()
 
 
 @dataclass
@@ -70,18 +79,18 @@ def central(
     below, above = start.lower * has_low, start.upper * has_high
     slack = cost - matrix @ y
     slack = np.maximum(slack, 1e-2 * max(float(np.abs(slack).mean()), 1e-3))
-    few = FEW_ROWS * (matrix.shape[0] + border) <= matrix.shape[1]
+    few = TUNING.few_rows * (matrix.shape[0] + border) <= matrix.shape[1]
     normal = FewRows(matrix) if few else Normal(matrix, border)
 
     def complementarity() -> float:
         return float(x @ slack + below[has_low] @ down[has_low] + above[has_high] @ up[has_high])
 
-    for _ in range(MOST_STEPS):
+    for _ in range(TUNING.most_steps):
         down, up = np.where(has_low, y - low, 1.0), np.where(has_high, high - y, 1.0)
         away = cost - matrix @ y - slack
         lacking = gain - pull * (y - towards) - across @ x + below - above
         mu = complementarity() / m
-        if mu * m <= 1.5 * wanted and float(np.abs(away).max(initial=0.0)) <= NEAR:
+        if mu * m <= 1.5 * wanted and float(np.abs(away).max(initial=0.0)) <= TUNING.near:
             break
         weight = x / slack
         try:
@@ -103,22 +112,24 @@ def central(
         left = (x + primal * dx) @ (slack + dual * ds)
         left += (below + primal * d_below)[has_low] @ (down + dual * dy)[has_low]
         left += (above + primal * d_above)[has_high] @ (up - dual * dy)[has_high]
-        share = min(max((left / (m * mu)) ** 3, LEAST_SHARE), MOST_SHARE)
+        share = min(max((left / (m * mu)) ** 3, TUNING.least_share), TUNING.most_share)
         aim = max(share * mu, wanted / m)
         dy, ds, dx, d_below, d_above = step(
             aim - x * slack - dx * ds,
             (aim - below * down - d_below * dy) * has_low,
             (aim - above * up + d_above * dy) * has_high,
         )
-        primal = TO_THE_EDGE * _longest((x, dx), (below, d_below), (above, d_above))
-        dual = TO_THE_EDGE * _longest((slack, ds), (down, dy * has_low), (up, -dy * has_high))
-        x = np.maximum(x + primal * dx, SMALLEST)
+        primal = TUNING.to_the_edge * _longest((x, dx), (below, d_below), (above, d_above))
+        dual = TUNING.to_the_edge * _longest((slack, ds), (down, dy * has_low), (up, -dy * has_high))
+        x = np.maximum(x + primal * dx, TUNING.smallest)
         below, above = below + primal * d_below, above + primal * d_above
         y, slack = y + dual * dy, slack + dual * ds
         if not (np.isfinite(y).all() and np.isfinite(x).all()):
             return None
     down, up = np.where(has_low, y - low, 1.0), np.where(has_high, high - y, 1.0)
-    point = Point(y, x, np.maximum(below, SMALLEST * has_low), np.maximum(above, SMALLEST * has_high))
+    point = Point(
+        y, x, np.maximum(below, TUNING.smallest * has_low), np.maximum(above, TUNING.smallest * has_high)
+    )
     value, gap = float(gain @ y), complementarity()
     return Solved(point, value, gap) if math.isfinite(value) and math.isfinite(gap) else None
 
@@ -148,7 +159,7 @@ class FewRows:
 
 def _longest(*pairs: tuple[np.ndarray, np.ndarray]) -> float:
     """The longest step, one at most, that keeps everything from falling below zero."""
-    longest = 1.0 / TO_THE_EDGE
+    longest = 1.0 / TUNING.to_the_edge
     for value, change in pairs:
         falls = change < 0
         if falls.any():

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from certmix.presolve.instance import Instance
 from certmix.problem.masses import sizes_cost
 from certmix.search.bounds.scale import Scale
 
-TEMPERATURES = (1.0, 0.3, 2.0, 4.0)  # units of the scale
-EMPTY = 50.0  # what an empty component costs a sample, in units of the scale
-MOST_PAIRS = 15  # of components
+
+@dataclass(frozen=True)
+class Tuning:
+    """Which multipliers are tried."""
+
+    temperatures: tuple[float, ...] = (1.0, 0.3, 2.0, 4.0)  # units of the scale
+    empty: float = 50.0  # what an empty component costs a sample, in units of the scale
+    most_pairs: int = 15  # of components
+
+
+TUNING = Tuning()
 
 
 def component_costs(instance: Instance, labels: np.ndarray, scale: Scale) -> np.ndarray:
@@ -29,7 +39,7 @@ def component_costs(instance: Instance, labels: np.ndarray, scale: Scale) -> np.
         if instance.counted:
             costs[:, k] += problem.covariance.half_log_det[k]
         if sizes_cost(problem):
-            costs[:, k] += -np.log(point.weights[k]) if point.weights[k] > 0 else EMPTY * scale.cost
+            costs[:, k] += -np.log(point.weights[k]) if point.weights[k] > 0 else TUNING.empty * scale.cost
     return costs / scale.cost
 
 
@@ -39,7 +49,7 @@ def features(instance: Instance, labels: np.ndarray, scale: Scale) -> np.ndarray
     N, K = costs.shape
     x = instance.points[0] / scale.length
     d = x.shape[1]
-    columns = [soft_minimum(costs, t) for t in TEMPERATURES]
+    columns = [soft_minimum(costs, t) for t in TUNING.temperatures]
     columns.append(np.ones(N))
     columns += list(np.sort(costs, axis=1)[:, : min(3, K)].T)
     if K > 1:
@@ -51,7 +61,7 @@ def features(instance: Instance, labels: np.ndarray, scale: Scale) -> np.ndarray
     phi = np.stack(columns, axis=1)
     # to unit spread, but leave the starting column as it is
     spread = np.maximum(np.abs(phi - phi.mean(axis=0)).mean(axis=0), 1e-3)
-    spread[: len(TEMPERATURES) + 1] = 1.0
+    spread[: len(TUNING.temperatures) + 1] = 1.0
     return np.asarray(phi / spread)
 
 
@@ -69,7 +79,7 @@ def _between(costs: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
     first, second = np.triu_indices(costs.shape[1], 1)
     shared = (near.T @ near)[first, second]
     columns = list(near.T)
-    for p in np.argsort(-shared, kind="stable")[:MOST_PAIRS]:
+    for p in np.argsort(-shared, kind="stable")[: TUNING.most_pairs]:
         k, m = first[p], second[p]
         both, way = near[:, k] * near[:, m], centre[m] - centre[k]
         away = x - 0.5 * (centre[k] + centre[m])

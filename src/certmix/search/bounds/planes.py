@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_matrix, eye, hstack
@@ -11,12 +12,22 @@ from certmix.highs import Ending, Program
 from certmix.search.bounds.central import CentralAscent
 from certmix.search.bounds.sides import Side
 
-FRACTION = 0.02  # of a component that counts
-WORTH = 0.02  # share of what is lacking that both sides have to bring; more of the one makes up for less of the other,
-LEAST = 1e-3  # down to this
-TRIED = 8  # planes for every coordinate,
-IN_VAIN = 5  # until so many in a row were no better than the best,
-MOST_STEPS = 300  # with so many steps of the simplex method for each
+
+@dataclass(frozen=True)
+class Tuning:
+    """Which planes are tried: components, shares of what is lacking, and numbers of planes."""
+
+    fraction: float = 0.02  # of a component that counts
+    worth: float = (
+        0.02  # share of what is lacking that both sides have to bring, more of one for less of the other, ...
+    )
+    least: float = 1e-3  # ... down to this
+    tried: int = 8  # planes for every coordinate, ...
+    in_vain: int = 5  # ... until so many in a row were no better than the best, ...
+    most_steps: int = 300  # ... with so many steps of the simplex method for each
+
+
+TUNING = Tuning()
 
 
 def best_plane(ascent: CentralAscent, lacking: float) -> Side | None:
@@ -31,18 +42,18 @@ def best_plane(ascent: CentralAscent, lacking: float) -> Side | None:
     if ending is not Ending.OPTIMAL or x is None:
         return None
     value, enough = program.value, lacking / ascent.unit
-    best, found, in_vain = (WORTH * enough) ** 2, None, 0
+    best, found, in_vain = (TUNING.worth * enough) ** 2, None, 0
     for axis, at, least_number in _candidates(means, np.where(filled, x[: len(kept)], 0.0)):
         left = np.zeros(len(x))
         left[: len(kept)] = filled & (means[:, axis] <= at)
         gain = 1.0
         for low, high in ((least_number, math.inf), (-math.inf, least_number - 1)):
-            brings = program.least_with(left, low, high, value + enough, MOST_STEPS) - value
-            gain *= max(brings, LEAST * enough)
+            brings = program.least_with(left, low, high, value + enough, TUNING.most_steps) - value
+            gain *= max(brings, TUNING.least * enough)
         in_vain += 1
         if gain > best:
             best, found, in_vain = gain, Side(axis, at, least_number, True), 0
-        if found is not None and in_vain >= IN_VAIN:
+        if found is not None and in_vain >= TUNING.in_vain:
             break
     return found
 
@@ -78,9 +89,9 @@ def _candidates(means: np.ndarray, x: np.ndarray) -> list[tuple[int, float, int]
         order = used[np.argsort(means[used, axis], kind="stable")]
         place, left = means[order, axis], np.cumsum(x[order])[:-1]
         part, gap = np.abs(left - np.round(left)), np.diff(place)
-        score = np.where((part > FRACTION) & (gap > 0), part * np.sqrt(np.maximum(gap, 0.0)), 0.0)
-        for i in np.argsort(-score, kind="stable")[:TRIED]:
+        score = np.where((part > TUNING.fraction) & (gap > 0), part * np.sqrt(np.maximum(gap, 0.0)), 0.0)
+        for i in np.argsort(-score, kind="stable")[: TUNING.tried]:
             if score[i] > 0:
                 at = float(0.5 * (place[i] + place[i + 1]))
-                found.append((float(score[i]), (axis, at, math.ceil(left[i] - FRACTION))))
+                found.append((float(score[i]), (axis, at, math.ceil(left[i] - TUNING.fraction))))
     return [plane for _, plane in sorted(found, key=lambda each: -each[0])]

@@ -16,9 +16,17 @@ from scipy.sparse import csr_matrix
 from certmix.kernels.trios import Trios, trios_of
 from certmix.kernels.violated import violated
 
-VIOLATION = 0.02  # of what a trio may have, that is worth a price
-MOST_EACH = 3  # new trios for a group
-LEAST_SHARE = 1e-3  # of a set that counts
+
+@dataclass(frozen=True)
+class Tuning:
+    """Which trios get a price."""
+
+    violation: float = 0.02  # of what a trio may have, that is worth a price
+    most_each: int = 3  # new trios for a group
+    least_share: float = 1e-3  # of a set that counts
+
+
+TUNING = Tuning()
 
 
 @dataclass(frozen=True)
@@ -62,7 +70,7 @@ def violated_trios(members: np.ndarray, shares: np.ndarray, known: np.ndarray, m
 
     Groups that are in the same sets are one here: a trio has the first of them.
     """
-    used = shares > LEAST_SHARE
+    used = shares > TUNING.least_share
     members, shares = members[used], shares[used]
     if not len(members):
         return np.zeros((0, 3), dtype=np.int64)
@@ -72,7 +80,7 @@ def violated_trios(members: np.ndarray, shares: np.ndarray, known: np.ndarray, m
     both = (rows @ (rows.multiply(shares)).T).tocsr()
     both.sort_indices()
     found, by = violated(
-        both.indptr, both.indices, both.data, rows.indptr, rows.indices, shares, holds, VIOLATION
+        both.indptr, both.indices, both.data, rows.indptr, rows.indices, shares, holds, TUNING.violation
     )
     found, order = first[found], np.argsort(-by, kind="stable")
     seen = {tuple(sorted(row)) for row in known.tolist()}
@@ -81,7 +89,7 @@ def violated_trios(members: np.ndarray, shares: np.ndarray, known: np.ndarray, m
     for row in found[order].tolist():
         if len(kept) == most:
             break
-        if tuple(sorted(row)) in seen or any(uses.get(g, 0) >= MOST_EACH for g in row):
+        if tuple(sorted(row)) in seen or any(uses.get(g, 0) >= TUNING.most_each for g in row):
             continue
         for g in row:
             uses[g] = uses.get(g, 0) + 1
