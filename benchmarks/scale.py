@@ -4,6 +4,7 @@
     python benchmarks/scale.py --only "n=5,000"     rows whose name has these words
     python benchmarks/scale.py --seconds 60         no run longer than this
     python benchmarks/scale.py --slope 1000 4000 16000      seconds to one gap against the number of samples
+    python benchmarks/scale.py --threads 1 2 --only "n=5,000 d=10 K=3, 3.6"     seconds against the number of threads
 
 One row for each instance: the gap that is asked for and the seconds there are; the engine that `auto` takes, its
 seconds, CPU seconds and gap, proofs included, and its gap after a tenth and a third of the time; where that is `parts`,
@@ -109,14 +110,21 @@ def main() -> None:
     parser.add_argument(
         "--slope", type=int, nargs="+", metavar="N", help="seconds to a gap of 1e-3 for these n"
     )
+    parser.add_argument(
+        "--threads", type=int, nargs="+", metavar="N", help="seconds of rows with these numbers of threads"
+    )
     parser.add_argument("--run", help=argparse.SUPPRESS)  # one run, in its own process
     arguments = parser.parse_args()
     if arguments.run is not None:
         print(json.dumps(run(**json.loads(arguments.run))))
-    elif arguments.slope:
+        return
+    cases = [c for c in CASES if any(w in c.name for w in arguments.only)]
+    if arguments.slope:
         slope(arguments.slope)
+    elif arguments.threads:
+        threads(cases, arguments.threads)
     else:
-        table([c for c in CASES if any(w in c.name for w in arguments.only)], arguments)
+        table(cases, arguments)
 
 
 def table(cases: list[Case], arguments: argparse.Namespace) -> None:
@@ -145,15 +153,27 @@ def slope(numbers: list[int]) -> None:
         print(f"cost grows with n to the power {np.polyfit(np.log(numbers), np.log(used), 1)[0]:.2f}")
 
 
-def fresh(case: Case, engine: str, seconds: float) -> dict[str, Any]:
-    given = {"case": case.__dict__, "engine": engine, "seconds": seconds}
+def threads(cases: list[Case], numbers: list[int]) -> None:
+    """Seconds to the gap of a row, proofs included, by numbers of threads; there is four times the time of the row."""
+    for case in cases:
+        print(case.name)
+        first = 0.0
+        for number in numbers:
+            found = fresh(case, "auto", 4.0 * case.seconds, number)
+            first = first or found["seconds"]
+            times = f"{first / found['seconds']:.2f} times as fast as with {numbers[0]}"
+            print(f"{number} threads: {found['seconds']:.1f} s, gap {found['gap']:.1e}, {times}", flush=True)
+
+
+def fresh(case: Case, engine: str, seconds: float, n_threads: int | None = None) -> dict[str, Any]:
+    given = {"case": case.__dict__, "engine": engine, "seconds": seconds, "n_threads": n_threads}
     found = subprocess.run(
         [sys.executable, __file__, "--run", json.dumps(given)], capture_output=True, text=True, check=True
     )
     return dict(json.loads(found.stdout.splitlines()[-1]))
 
 
-def run(case: dict[str, Any], engine: str, seconds: float) -> dict[str, Any]:
+def run(case: dict[str, Any], engine: str, seconds: float, n_threads: int | None) -> dict[str, Any]:
     """One run, in this process; of the whole problem by the engine that auto takes without parts."""
     from certmix import solve
     from certmix.auto import choose
@@ -163,7 +183,7 @@ def run(case: dict[str, Any], engine: str, seconds: float) -> dict[str, Any]:
     problem = one.problem()
     if engine == "whole":
         engine = choose(problem, Options(time_limit=seconds), partition=False)[0]
-    result = solve(problem, engine, gap=one.gap, time_limit=seconds)
+    result = solve(problem, engine, gap=one.gap, time_limit=seconds, threads=n_threads)
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return {
         "engine": result.engine,
