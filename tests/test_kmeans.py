@@ -24,7 +24,10 @@ from certmix import (
     InfeasibleError,
     InputError,
     MustLink,
+    Problem,
     Result,
+    path,
+    stability,
 )
 
 
@@ -310,3 +313,15 @@ def test_blank_names_are_numbers_where_nobody_asks_for_them(blobs):
         assert CertifiedKMeans(2).fit(frame).result_.names == tuple(map(str, range(11)))
     with pytest.raises(InputError, match="position 0 has a blank name"):
         CertifiedKMeans(2).fit(frame, constraints=[MustLink("1", "2")])
+
+
+def test_tables_speak_of_clusters() -> None:
+    """As people do who ask for k-means; a mixture has components."""
+    data = np.array([[0.0], [0.2], [0.9], [5.0], [5.3], [6.1]])
+    for weights, word, other in (("none", "cluster", "component"), ("uniform", "component", "cluster")):
+        problem = Problem(data, 2, weights=weights, **({} if weights == "none" else {"variance": 1.0}))
+        pages = [stability(problem, within=50.0).summary().split("Of ")[0]]
+        pages += [
+            path(lambda k, p=problem: p.replace(n_components=k), [1, 2], criterion="sse").summary().lower()
+        ]
+        assert all(word in page and other not in page for page in pages)

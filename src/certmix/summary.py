@@ -59,7 +59,7 @@ def _header(result: Result) -> str:
         ("Method:", result.engine),
         ("Samples:", _sample_count(result)),
         ("Features:", str(len(result.feature_names))),
-        ("Clusters:" if result.quantity.squares else "Components:", _component_count(result)),
+        (f"{result.quantity.group.capitalize()}s:", _component_count(result)),
         ("Status:", str(result.status)),
         ("Termination:", str(result.termination)),
         ("Constraints:", _constraint_count(result)),
@@ -115,7 +115,7 @@ def _components(result: Result) -> list[str]:
     assert result.weights is not None
     shown = min(len(result.feature_names), _MOST_FEATURES)
     squares = result.quantity.squares  # k-means has no weights
-    own = ["cluster", "size"] if squares else ["component", "size", "weight"]
+    own = [result.quantity.group, "size", *([] if squares else ["weight"])]
     header = [*own, *(f"mean {name}" if name in own else name for name in result.feature_names[:shown])]
     means = [[f"{x:.4g}" for x in mean[:shown]] for mean in result.means]
     means += [["-"] * shown] * (result.n_components - len(means))

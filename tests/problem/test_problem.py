@@ -216,3 +216,11 @@ def test_the_variance_is_unknown_unless_it_is_given_or_does_not_matter(
     assert problem.covariance.unknown is unknown
     told = any("no covariance was given" in note for note in problem.notes)
     assert told is not bool({"variance", "precision"} & options.keys())
+
+
+def test_uniform_weights_are_uniform_for_another_number_of_components() -> None:
+    """Which is what comparing numbers of components asks for; weights that are numbers are for so many components."""
+    problem = Problem([[0.0], [1.0], [4.0]], 2, variance=1.0, weights="uniform")
+    assert problem.replace(n_components=3).fixed_weights == pytest.approx([1 / 3] * 3, abs=0.0)
+    with pytest.raises(InputError, match="weights must be 3 numbers"):
+        problem.replace(weights=[0.3, 0.7]).replace(n_components=3)

@@ -280,7 +280,9 @@ class Problem:
         """What to give as ``weights`` for the same ones."""
         if self.squares:
             return "none"
-        return "free" if self.fixed_weights is None else self.fixed_weights
+        if self.fixed_weights is None:
+            return "free"
+        return "uniform" if np.all(self.fixed_weights == 1.0 / self.n_components) else self.fixed_weights
 
     @property
     def given_mean_bounds(self) -> tuple[np.ndarray, np.ndarray] | None:

@@ -38,6 +38,11 @@ class Quantity:
         """Whether it is the sum of squares of k-means, penalties of broken links added or not."""
         return self.name in (SSE, PENALISED)
 
+    @property
+    def group(self) -> str:
+        """What people call that which samples are in."""
+        return "cluster" if self.squares else "component"
+
     def shown(self, objective: float) -> float:
         """An objective, a bound or a gap as people see it."""
         return self.factor * objective

@@ -49,7 +49,7 @@ def headline(result: Result) -> Markup:
 
 def _title(result: Result) -> str:
     words = shlex.split(result.command) if result.command else []
-    one = "cluster" if result.quantity.squares else "component"
+    one = result.quantity.group
     size = f"{len(result.names)} samples in {result.n_clusters} {one}{'s' * (result.n_clusters != 1)}"
     size += "" if result.noise is None else " and noise"
     return f"{words[2]}: {size}" if len(words) > 2 else size

@@ -128,8 +128,9 @@ class Path:
 
     def sentence(self) -> str:
         """What is proved about the number of components."""
+        groups = f"{self.rows[0].result.quantity.group}s"
         told = (
-            f"{self.rows[0].k} to {self.rows[-1].k} components"
+            f"{self.rows[0].k} to {self.rows[-1].k} {groups}"
             if len(self.rows) > 1
             else f"K = {self.rows[0].k}"
         )
@@ -137,8 +138,8 @@ class Path:
             return f"Infeasible: no clustering satisfies the constraints with {told}."
         if self.criterion == SQUARES:
             return (
-                "With uniform weights and no variance there is only the sum of squares, which says of no number of "
-                "components that it is the best."
+                f"With uniform weights and no variance there is only the sum of squares, which says of no number of "
+                f"{groups} that it is the best."
             )
         if self.best is None:
             return "Nothing was found before the run stopped."

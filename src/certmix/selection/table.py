@@ -30,7 +30,7 @@ def table(path: Path) -> str:
         for row in rows
     ]
     width = max(WIDTH, len(max(lines, key=len)))
-    title = "Number of components" + (" by ICL" if icl else "")
+    title = f"Number of {path.rows[0].result.quantity.group}s" + (" by ICL" if icl else "")
     parts = [title.center(width).rstrip(), "=" * width, lines[0], "-" * width, *lines[1:], "=" * width]
     parts.append(textwrap.fill(path.sentence(), width))
     parts += [textwrap.fill(f"Note: {note}.", width) for note in path.notes]

@@ -24,7 +24,7 @@ def table(found: Stability) -> str:
     shown.sort(key=lambda sample: (RANK[sample.state], sample.upper))
     parts = [f"Margins within {_delta(found)}".center(WIDTH).rstrip(), "=" * WIDTH]
     if shown:
-        header = ["sample", "component", "with", "goes to", "margin", "state"]
+        header = ["sample", found.result.quantity.group, "with", "goes to", "margin", "state"]
         cells = [
             [s.name, s.component, s.representative or "-", s.goes_to or "-", interval(s), str(s.state)]
             for s in shown[:MOST]
