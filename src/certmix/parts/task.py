@@ -35,6 +35,7 @@ CUT_SHORT = (
     RuntimeError,
     ValueError,
 )  # what half a kernel may lead to
+LATE = 0.5  # share of the time that is kept for a proof in which the search may end by itself
 GIVEN = 0.05  # share of an open gap that a proof may lose: with some slack it is much smaller
 
 
@@ -169,7 +170,8 @@ def solve_part(
         return outcome.termination
 
     try:
-        why = attend(run, stop, seconds)
+        kept = end - stop.end  # for the proof, of which nothing comes where the work is left alone
+        why = attend(run, stop, seconds, LATE * kept if math.isfinite(kept) else 0.0)
     except InfeasibleError:
         ledger.raise_bound(math.inf)
         why = Termination.EXHAUSTED

@@ -37,7 +37,7 @@ from certmix.search.threads import Threads
 class Tuning:
     """When a node goes on, is refined, or gives up."""
 
-    iterations: int = 10  # of the method between two proofs: a round
+    iterations: int = 15  # of the method between two proofs: a round
     penalty: float = 2.0  # of the method at first, per sample, in units of the scale
     root_rounds: int = 60  # the most in a root ...
     node_rounds: int = 30  # ... and in any other node
@@ -207,6 +207,8 @@ class NodeVisit:
         memory.give_back()  # the matrices of the last round
         self._iterate()
         self.around.worked(sum(block.x.size for block in self.method.blocks))
+        if self.method.stop.raised:  # a proof would count no more, and whoever raised it waits
+            return Next.BRANCH
         self.rounds += 1
         proof = self._proved()
         if self.bound >= self.cutoff:
@@ -324,7 +326,7 @@ class NodeVisit:
     def _open(self) -> VisitedNode:
         self.note.stalled()
         group, component = choice(self.shape, self.method, self.around.labels)
-        means = means_of(self.instance, self.shape, self.method)
+        means = None if self.method.stop.raised else means_of(self.instance, self.shape, self.method)
         found = None if means is None else self.around.improved(means)
         return VisitedNode(
             self.region, self.bound, True, keep(self.shape, self.method), group, component, found
