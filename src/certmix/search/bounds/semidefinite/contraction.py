@@ -82,7 +82,7 @@ class Region:
                 continue
             bits = np.bitwise_or.reduce(np.int64(1) << ks.astype(np.int64))
             inside = np.flatnonzero((self.mask & ~bits) == 0)
-            chosen = _pairwise_apart(inside, self.apart, labels, len(ks))
+            chosen = pairwise_apart(inside, self.apart, labels, len(ks))
             if len(chosen) < max(2, len(ks) - 1):
                 continue
             # Every name splits the pool and its blocks: only worth it if it takes many candidates from the others.
@@ -95,7 +95,7 @@ class Region:
         return named
 
 
-def _pairwise_apart(groups: np.ndarray, apart: np.ndarray, labels: np.ndarray, most: int) -> list[int]:
+def pairwise_apart(groups: np.ndarray, apart: np.ndarray, labels: np.ndarray, most: int) -> list[int]:
     """Greedily, up to ``most`` groups that are pairwise apart, at most one from every cluster of ``labels``."""
     chosen: list[int] = []
     open_to = groups

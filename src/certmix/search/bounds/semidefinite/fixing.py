@@ -8,7 +8,7 @@ import numpy as np
 
 from certmix.kernels.reduced_costs import find_apart
 from certmix.search.bounds.semidefinite.admm import Method
-from certmix.search.bounds.semidefinite.contraction import Contraction, Region
+from certmix.search.bounds.semidefinite.contraction import Contraction, Region, pairwise_apart
 from certmix.search.bounds.semidefinite.pools import ComponentPool
 from certmix.search.bounds.semidefinite.safe import Proof
 from certmix.search.threads import Threads
@@ -19,7 +19,6 @@ class Tuning:
     """What is looked at, and what is worth a step."""
 
     deepest: int = 8  # super-points of a cluster that could name its component, and whose pairs are looked at
-    sampled_pairs: int = 4000  # where a sample of so many pairs yields nothing, the rest is not looked at
     small_step: float = 2.0**22  # bytes of a recorded step; smaller ones are worth any exclusion ...
     large_step: float = 2.0**25  # ... larger ones only ...
     least_share: float = 0.15  # ... those that take away this share of what is possible
@@ -182,7 +181,7 @@ def pairs_apart(
     """(M, M) bool: pairs of super-points that no pool can hold together, beyond those that are known.
 
     Pairs are looked for where they can give components their names: between the few super-points of every cluster of
-    ``labels`` that lie deepest in it, and whatever is in other clusters.
+    ``labels`` that lie deepest in it; and where those are enough for names, whatever is in other clusters.
     """
     M = len(shape.root)
     by_point = labels[shape.first]
@@ -192,15 +191,21 @@ def pairs_apart(
         mine = np.flatnonzero(by_point == k)
         deep[mine[np.argsort(-depth[mine], kind="stable")[: TUNING.deepest]]] = True
     test = (by_point[:, None] != by_point) & ~shape.apart & (deep[:, None] | deep)
-    first, second = np.nonzero(np.triu(test, 1))
     apart = np.zeros((M, M), dtype=bool)
-    most = TUNING.sampled_pairs
-    if len(first) > 2 * most:
-        some = np.linspace(0, len(first) - 1, most).astype(np.int64)
-        if not _nowhere(first[some], second[some], M, method, proof, cutoff, threads).any():
+
+    def look(first: np.ndarray, second: np.ndarray) -> None:
+        found = _nowhere(first, second, M, method, proof, cutoff, threads)
+        apart[first[found], second[found]] = apart[second[found], first[found]] = True
+
+    first, second = np.nonzero(np.triu(test, 1))
+    both = deep[first] & deep[second]
+    look(first[both], second[both])
+    nameless = max(pool.count for pool in method.pools)
+    if nameless > 1:
+        could = pairwise_apart(np.flatnonzero(deep), shape.apart | apart, by_point, nameless)
+        if len(could) < max(2, nameless - 1):
             return apart
-    found = np.flatnonzero(_nowhere(first, second, M, method, proof, cutoff, threads))
-    apart[first[found], second[found]] = apart[second[found], first[found]] = True
+    look(first[~both], second[~both])
     return apart
 
 
