@@ -59,9 +59,9 @@ def row_sums(y, cut_force, cover, over, under, r, low, high, apart, force, sums,
         movable = 0.0
         for t in range(n):
             x = y[s, t] - cut_force[s, t] - half_force * r[t] - half_root * force[t]
-            positive = (x > 0.0) & (not apart[s, t])
-            total += x * r[t] if positive else 0.0
-            movable += r[t] * r[t] if positive else 0.0
+            x = 0.0 if apart[s, t] else max(x, 0.0)  # in this form it is compiled to vector instructions
+            total += x * r[t]
+            movable += r[t] * r[t] if x > 0.0 else 0.0
         # The diagonal has other rows and twice the weight.
         wrong = y[s, s] - cut_force[s, s] - force[s] * r[s]
         if wrong > 0.0 and not apart[s, s]:
@@ -113,8 +113,7 @@ def _after_cuts(y, z, w, apart, r, x, u, held):
         own = w[s, s]
         total = 0.0
         for t in range(n):
-            value = w[s, t]
-            value = 0.0 if (value < 0.0) | apart[s, t] else value
+            value = 0.0 if apart[s, t] else max(w[s, t], 0.0)
             move = value - x[s, t]
             change += move * move
             away = value - z[s, t]

@@ -18,7 +18,7 @@ import numpy as np
 
 from certmix.kernels.semidefinite import point_of, project, relax_and_sum
 from certmix.search.bounds.semidefinite.crossings import Crossing
-from certmix.search.bounds.semidefinite.eigen import above, improve, largest
+from certmix.search.bounds.semidefinite.eigen import SINGLE, above, improve, largest
 from certmix.search.bounds.semidefinite.pools import ComponentPool, SizeBlock
 from certmix.search.threads import Threads
 from certmix.stopping import current
@@ -49,7 +49,6 @@ class Tuning:
 
 TUNING = Tuning()
 NOTHING = np.zeros((0, 0))
-SINGLE = 2.0**-24  # the unit of single precision
 
 
 class Method:

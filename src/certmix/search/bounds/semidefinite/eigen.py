@@ -7,6 +7,7 @@ import numpy as np
 from certmix.search.bounds.semidefinite.lapack import eigenpairs
 
 UNIT = 2.0**-53
+SINGLE = 2.0**-24  # the unit of single precision
 WHOLE_ORDER = 50  # up to this order the whole decomposition costs no more than a part of it ...
 WHOLE_SHARE = 8  # ... nor does it beyond if more than one in so many eigenpairs is wanted
 
@@ -33,8 +34,10 @@ def above(matrix: np.ndarray, level: float, known: int) -> tuple[np.ndarray, np.
             return values, vectors
 
 
-def smallest_from_below(matrix: np.ndarray) -> float:
+def smallest_from_below(matrix: np.ndarray, single: bool = False) -> float:
     r"""A proved lower bound on the smallest eigenvalue of an exactly symmetric matrix.
+
+    Where ``single`` precision will do, it is a little lower.
 
     If floating-point Cholesky of :math:`A = M - cI` runs to its end, then :math:`\lambda_{\min}(A) \ge
     -\frac{\gamma}{1 - \gamma} \operatorname{tr} A` with :math:`\gamma = (n + 1) u / (1 - (n + 1) u)` (S. M. Rump,
@@ -44,9 +47,11 @@ def smallest_from_below(matrix: np.ndarray) -> float:
     scale = float(np.abs(matrix).sum(axis=1).max())
     if scale == 0.0:
         return 0.0
-    found = None if n <= WHOLE_ORDER else eigenpairs(matrix.copy(), 0, 0, vectors=False)
+    found, rough = None, single and n > WHOLE_ORDER
+    if n > WHOLE_ORDER:
+        found = eigenpairs(matrix.astype(np.float32 if rough else np.float64), 0, 0, vectors=False)
     value = float(np.linalg.eigvalsh(matrix)[0] if found is None else found[0][0])
-    step = 4.0 * n * UNIT * scale
+    step = (SINGLE if rough else 4.0 * n * UNIT) * scale
     count = 2 * (n + 2)  # instead of n + 1: libraries may multiply by a rounded reciprocal where one divides
     gamma = count * UNIT / (1.0 - count * UNIT)
     while True:

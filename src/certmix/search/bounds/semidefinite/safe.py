@@ -110,6 +110,6 @@ def _level(
     # Each cut is one more rounded addition, and a merged super-point collects very many of them.
     rounding += np.count_nonzero(block.cuts.multiplier) * UNIT * sigma * float(np.linalg.norm(size))
     if np.isfinite(rounding) and np.isfinite(reduced).all():
-        return smallest_from_below(reduced) - rounding, grain
+        return smallest_from_below(reduced, method.single) - rounding, grain
     block.slack = np.zeros((P, P))  # multipliers that have overflowed prove nothing
     return -np.inf, grain
