@@ -11,7 +11,7 @@ import pytest
 from certmix.parts.account import Part
 from certmix.parts.partition import Imitation
 from certmix.parts.refining import refined
-from certmix.parts.sizes import chosen, sizes_for, tried
+from certmix.parts.sizes import chosen, most_lost, sizes_for, tried
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import MustLink, Point, Problem
 from certmix.problem.restriction import Restriction
@@ -100,6 +100,7 @@ def test_sizes_follow_the_gap_and_the_time() -> None:
             lambda trial: trial.parts,
             None if inside is None else lambda trial: inside(trial.size),
             allowed,
+            most_lost(instance.n_features),
             lambda: False,
         ).size
 

@@ -22,7 +22,7 @@ from certmix.parts.processes import Processes
 from certmix.parts.refining import refined
 from certmix.parts.resumed import parts_of, state_of
 from certmix.parts.schedule import Job, Turns, first_gap, next_jobs
-from certmix.parts.sizes import Trial, chosen, first_nodes, sizes_for, tried
+from certmix.parts.sizes import Trial, chosen, first_nodes, most_lost, sizes_for, tried
 from certmix.parts.task import PartAnswer, PartTask, Unfinished
 from certmix.parts.workers import side_by_side
 from certmix.presolve.first_bound import first_bound
@@ -42,7 +42,7 @@ class Tuning:
 
     partition_time: float = 0.05  # share of the time left for exchanges, and again for dealing parts anew
     trial_time: float = 0.02  # likewise, for parts of one size that are only looked at
-    first_round: float = 0.9  # share of the time left that parts may take when they are first worked on
+    first_round: float = 0.97  # share of the time left that parts may take when they are first worked on
     more_time: float = 1.5  # times as long as before a part may take when it is tried again
     larger: float = 3.0  # times as long as the longer of two parts they are thought to take together
     perturbed: int = (
@@ -349,7 +349,8 @@ class PartsRun:
                 trial.parts, imitation, TUNING.partition_time if whole else TUNING.trial_time
             )
 
-        return chosen(sizes, trial, refine, work if pressed else None, allowed, self._stopped)
+        lost = most_lost(self.instance.n_features)
+        return chosen(sizes, trial, refine, work if pressed else None, allowed, lost, self._stopped)
 
     def _refined(
         self, parts: list[Part], imitation: Imitation, time: float = TUNING.partition_time

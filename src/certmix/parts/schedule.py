@@ -19,7 +19,7 @@ class Tuning:
     most_lost: float = (
         0.8  # share of the gap that the partition may take: smaller parts gain more than a larger gap inside
     )
-    hope: float = 0.7  # share of what the partition leaves of the gap that parts take at first
+    hope: float = 0.85  # share of what the partition leaves of the gap that parts take at first
     beside: float = (
         0.25  # of what the partition loses, where that is too much already: parts need not be much better
     )

@@ -30,6 +30,8 @@ class Tuning:
         100  # parts: where a size makes no more, all groups are dealt, and such parts can be kept
     )
     most_made: int = 20  # parts of a size that are looked at; of more, half as many are
+    wide: int = 20  # features: with more, a small gap inside of parts takes much longer than a wide one, ...
+    most_lost: float = 0.5  # ... and the partition may take only this share of the gap
     worth: float = 0.5  # share of the gap of larger parts that the partition into smaller ones may lose
     hopeless: float = 0.02  # relative gap: where parts are left with more, only ...
     much_smaller: float = 0.7  # ... times as large ones are tried
@@ -92,12 +94,18 @@ def tried(
     return Trial(size, parts, pieces[made:], complete, share(np.sort(np.concatenate(pieces[:made]))))
 
 
+def most_lost(n_features: int) -> float:
+    """The share of the gap that the partition may take: larger parts cost more than a smaller gap inside of them."""
+    return TUNING.most_lost if n_features > TUNING.wide else schedule.TUNING.most_lost
+
+
 def chosen(
     sizes: Sequence[int],
     trial: Callable[[int], Trial],
     refine: Callable[[Trial], list[Part]],
     work: Callable[[Trial], float] | None,
     allowed: float,
+    lost: float,
     over: Callable[[], bool],
 ) -> Trial:
     """The trial of the size to take.
@@ -108,6 +116,7 @@ def chosen(
     work : works on some parts of a trial for their share of the time, and says which relative gap is left inside of
         them; None when time does not matter
     allowed : the relative gap that is good enough
+    lost : the share of it that the partition may take
     over : says when to stop
     """
     trials: list[Trial] = []
@@ -115,7 +124,7 @@ def chosen(
         trials.append(found := trial(size))
         if found.loss < TUNING.hope * allowed or size == sizes[-1]:
             found.parts = refine(found)
-        if over() or found.loss < schedule.TUNING.most_lost * allowed:
+        if over() or found.loss < lost * allowed:
             break
     best, least = trials[-1], math.inf
     while work is not None and trials and not over() and trials[-1].loss < TUNING.worth * least:
