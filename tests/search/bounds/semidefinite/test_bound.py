@@ -11,6 +11,8 @@ from certmix.presolve.instance import reduce
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
 from certmix.search.bounds.semidefinite.contraction import Region
 from certmix.search.threads import Threads
+from certmix.status import Termination
+from certmix.stopping import Stop, under
 
 
 def clusters(n: int = 60) -> Problem:
@@ -52,3 +54,19 @@ def test_a_root_that_is_split_has_bounds_before_it_is_visited() -> None:
     assert np.isfinite(roots.bound).all()
     assert roots.bound.min() <= best.objective
     assert all(start is not None for start in roots["warm"])  # what was done for it is not done again
+
+
+def test_a_visit_that_is_told_to_stop_ends_without_another_proof() -> None:
+    """What it would prove then counts no more; the node is open as it was, with what it can go on from."""
+    problem = clusters()
+    labels = solve(problem, "hard-em").labels
+    stop = Stop()
+    with under(stop):
+        bound = SemidefiniteBound(reduce(problem), labels)
+        root = bound.root()
+        region = Region(*(root[name][0] for name in ("mask", "a", "b", "apart")))
+        stop.hoist(Termination.TIME)
+        visit = bound.visit(region, None, -math.inf, math.inf, Threads(1))
+    assert visit.open
+    assert visit.bound == -math.inf
+    assert visit.warm is not None

@@ -61,6 +61,17 @@ def test_single_precision_is_as_good_as_it_can_be() -> None:
         np.testing.assert_allclose(matrix @ vectors, vectors * values_32, atol=2.0**-21 * norm)
 
 
+@pytest.mark.parametrize("n", [30, 80, 150])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e9])
+def test_a_rough_smallest_eigenvalue_is_below_the_true_one(n: int, scale: float) -> None:
+    """As far as single precision tells; and the bound in double precision is next to nothing below it."""
+    matrix = scale * random_matrix(n, 4)
+    least, norm = float(np.linalg.eigvalsh(matrix)[0]), float(np.abs(matrix).sum(axis=1).max())
+    for single, far in ((True, 2.0**-20), (False, 2.0**-34)):
+        found = smallest_from_below(matrix, single)
+        assert least - far * norm <= found < least
+
+
 def declared(integer: str, letter: str = "d", real: str = "__pyx_t_5scipy_6linalg_13cython_lapack_") -> bytes:
     """How SciPy declares dsyevr or ssyevr, with these names of types."""
     names = {"c": "char *", "i": f"{integer} *", "r": f"{real if real in REALS else real + letter} *"}
