@@ -34,7 +34,7 @@ class Tuning:
         2.0  # of posteriors: so that they tell which groups change clusters when means move a little
     )
     soft: float = (
-        1.0  # weight of the moments of posteriors beside those of clusters: more helps where these overlap
+        4.0  # weight of the moments of posteriors beside those of clusters: fewer samples change clusters
     )
     least_posterior: float = 1e-6
 

@@ -49,6 +49,7 @@ class Tuning:
         8  # perturbations in a row, times components, that bring a part nothing: it is as good as that ...
     )
     most_perturbed: int = 200  # ... and no more in all
+    prepared: int = 100  # groups that processes begin with, only to load what they need
     at_once: int = 16  # parts for each thread that are made between two looks at the clock
     most_kept: int = 2**29  # bytes for what parts can go on from when they are tried again
     most_searched: int = (
@@ -284,8 +285,9 @@ class PartsRun:
         """Parts in the image of the incumbent, of the size that promises most; none if there was no time."""
         options = self.options
         sizes = [options.part_size] if options.part_size else sizes_for(self.instance)
-        if self.processes is not None:  # one node of some samples
-            some = np.random.default_rng(options.seed).choice(self.instance.n_groups, sizes[0], replace=False)
+        if self.processes is not None:  # one node of a few samples
+            few = min(sizes[0], TUNING.prepared)
+            some = np.random.default_rng(options.seed).choice(self.instance.n_groups, few, replace=False)
             self.processes.prepare(self._task(Job(self._made(np.sort(some)), 0.0, 1), math.inf))
         return self._dealt(Imitation(self.instance, self._point(), self.threads), sizes)
 

@@ -32,10 +32,12 @@ class Tuning:
     most_made: int = 20  # parts of a size that are looked at; of more, half as many are
     wide: int = 20  # features: with more, a small gap inside of parts takes much longer than a wide one, ...
     most_lost: float = 0.5  # ... and the partition may take only this share of the gap
-    worth: float = 0.5  # share of the gap of larger parts that the partition into smaller ones may lose
+    worth: float = 0.33  # share of the gap of larger parts that the partition into smaller ones may lose
     hopeless: float = 0.02  # relative gap: where parts are left with more, only ...
     much_smaller: float = 0.7  # ... times as large ones are tried
-    hope: float = 2.0  # times the gap: parts that lose less are dealt anew where they do much better alone
+    hope: float = (
+        1.3  # times what may be lost: parts that lose less are dealt anew where they do much better alone
+    )
 
 
 TUNING = Tuning()
@@ -122,7 +124,7 @@ def chosen(
     trials: list[Trial] = []
     for size in sizes:
         trials.append(found := trial(size))
-        if found.loss < TUNING.hope * allowed or size == sizes[-1]:
+        if found.loss < TUNING.hope * lost * allowed or size == sizes[-1]:
             found.parts = refine(found)
         if over() or found.loss < lost * allowed:
             break
