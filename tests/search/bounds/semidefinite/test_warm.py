@@ -9,14 +9,15 @@ from certmix.presolve.instance import reduce
 from certmix.problem import Problem
 from certmix.search.bounds.scale import Scale
 from certmix.search.bounds.semidefinite.admm import Method
-from certmix.search.bounds.semidefinite.contraction import Region, contract
+from certmix.search.bounds.semidefinite.contraction import Contraction, Region, contract
 from certmix.search.bounds.semidefinite.pools import pools_of
 from certmix.search.bounds.semidefinite.safe import prove
-from certmix.search.bounds.semidefinite.warm import cold_start, soft_minimum
+from certmix.search.bounds.semidefinite.states import keep
+from certmix.search.bounds.semidefinite.warm import cold_start, soft_minimum, warm_start
 from certmix.search.threads import Threads
 
 
-def started(data: np.ndarray, labels: np.ndarray) -> Method:
+def started(data: np.ndarray, labels: np.ndarray) -> tuple[Contraction, Method]:
     """At the root of a problem with a component for every label."""
     K = int(labels.max()) + 1
     instance = reduce(Problem(data, K, variance=1.0))
@@ -28,7 +29,7 @@ def started(data: np.ndarray, labels: np.ndarray) -> Method:
     unit = Scale.of(instance, inner).cost
     T = soft_minimum(instance, inner, unit)
     pools = pools_of(everything, shape, instance)
-    return cold_start(shape, pools, T, inner, 2.0 * unit * n, Threads(1), np.inf)
+    return shape, cold_start(shape, pools, T, inner, 2.0 * unit * n, Threads(1), np.inf)
 
 
 @pytest.mark.parametrize("apart", [2.0, 30.0])
@@ -37,7 +38,7 @@ def test_the_reduced_matrix_vanishes_between_clusters(apart: float) -> None:
     rng = np.random.default_rng(3)
     labels = np.repeat([0, 1, 2], [20, 15, 10])
     data = rng.normal(size=(45, 3)) + apart * labels[:, None]
-    method = started(data, labels)
+    _, method = started(data, labels)
     same = labels[:, None] == labels
     member = (np.arange(3) == labels[:, None]).astype(float)
     for block in method.blocks:
@@ -58,12 +59,25 @@ def test_clusters_far_apart_are_nearly_proved_before_the_first_iteration() -> No
     rng = np.random.default_rng(5)
     labels = np.repeat([0, 1, 2], 30)
     data = rng.normal(size=(90, 2)) + 40.0 * np.eye(3)[labels][:, :2]
-    method = started(data, labels)
+    _, method = started(data, labels)
     value = Problem(data, 3, variance=1.0).objective.best(labels).value
     bound = prove(method, 0.0, 0.0, 1000, 1e-9).bound
     assert bound <= value
-    without = started(data, labels)
+    _, without = started(data, labels)
     for block in without.blocks:
         half = 0.5 * np.outer(without.cover, without.root)
         block.u = half + half.T
     assert value - bound < 0.05 * (value - prove(without, 0.0, 0.0, 1000, 1e-9).bound)
+
+
+@pytest.mark.parametrize(("largest", "kept"), [(1e30, True), (1e39, False)])
+def test_matrices_that_single_precision_cannot_hold_are_not_kept(largest: float, kept: bool) -> None:
+    """Data far from the origin can make them so: infinite entries are no start."""
+    rng = np.random.default_rng(2)
+    labels = np.repeat([0, 1], 8)
+    shape, method = started(rng.normal(size=(16, 2)) + 9.0 * labels[:, None], labels)
+    method.blocks[-1].u[3, 2] = -largest
+    warm = keep(shape, method)
+    assert all(bool(b.x.size) == kept for b in warm.method.blocks)
+    again = warm_start(shape, method.pools, warm, Threads(1), np.inf)
+    assert all(np.isfinite(b.x).all() and np.isfinite(b.u).all() for b in again.blocks)

@@ -14,6 +14,7 @@ from certmix.search.threads import Threads
 
 STATE_BYTES = 5e7  # the most that the matrices of one state may take in a store ...
 STORE_BYTES = 2e8  # ... and all of them
+LARGEST = 1e38  # number that single precision holds
 
 
 @dataclass(frozen=True)
@@ -101,12 +102,16 @@ class WarmStore:
 
 
 def keep(shape: Contraction, method: Method) -> Warm:
-    """What an open node stores of its state: matrices in single precision and cuts, or none where they are very large.
+    """What an open node stores of its state: matrices in single precision and cuts.
+
+    None where they are very large, or hold numbers that are too large for single precision.
 
     What is lost is only where the method starts; every proof is made from what it then reaches.
     """
     lean = []
-    some = slice(None if sum(2 * 4 * b.x.size for b in method.blocks) <= STATE_BYTES else 0)
+    small = sum(2 * 4 * b.x.size for b in method.blocks) <= STATE_BYTES
+    fits = all(np.abs(a).max(initial=0.0) < LARGEST for b in method.blocks for a in (b.x, b.u))
+    some = slice(None if small and fits else 0)
     nothing = np.zeros((0, 0))
     for b in method.blocks:
         x, u = b.x[some].astype(np.float32), b.u[some].astype(np.float32)
