@@ -265,8 +265,8 @@ SEARCH = (
         "safe bound without its correction",
         "The smallest eigenvalue is believed to be zero where it is negative.",
         "search/bounds/semidefinite/safe.py",
-        "return smallest_from_below(reduced) - rounding, grain",
-        "return max(0.0, smallest_from_below(reduced) - rounding), grain",
+        "return smallest_from_below(reduced, method.single) - rounding, grain",
+        "return max(0.0, smallest_from_below(reduced, method.single) - rounding), grain",
         SDP,
     ),
     Mutant(

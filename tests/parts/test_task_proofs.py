@@ -139,12 +139,12 @@ def test_a_part_that_stays_open_is_proved_as_far_as_it_came() -> None:
     assert answer.bound - 0.06 * (answer.value - answer.bound) <= answer.proof.bound <= answer.bound
 
 
-@pytest.mark.parametrize(("d", "gap", "limit"), [(2, 0.5, 20), (6, 1e-3, 1)])
-def test_a_part_that_hit_a_limit_goes_on(d: int, gap: float, limit: int) -> None:
+@pytest.mark.parametrize(("n", "K", "d", "gap", "limit"), [(40, 3, 2, 0.5, 20), (60, 4, 6, 1e-3, 1)])
+def test_a_part_that_hit_a_limit_goes_on(n: int, K: int, d: int, gap: float, limit: int) -> None:
     """Its bounds never fall, it ends with the answer of one try, with a proof, and with nothing left to go on from."""
     rng = np.random.default_rng(94)
-    problem = Problem(rng.normal(size=(40, d)), 3, variance=1.0)
-    samples = np.arange(40)
+    problem = Problem(rng.normal(size=(n, d)), K, variance=1.0)
+    samples = np.arange(n)
     task = PartTask(problem, None, gap, samples=samples, keep=True)
     whole, earlier, bounds, nodes = task(), None, [], 0
     assert whole.unfinished is None

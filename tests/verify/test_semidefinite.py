@@ -132,7 +132,7 @@ def test_claims_of_any_kind_are_refused_or_true() -> None:
 def test_prices_of_any_sets_are_refused_or_true() -> None:
     """Whatever sets a file has a price for: its matrices are no longer definite enough, or the bound holds."""
     refused = passed = 0
-    for number, (found, state, labels) in enumerate(settled_states(60_000, 30, 91)):
+    for number, (found, state, labels) in enumerate(settled_states(60_000, 60, 91)):
         rng = np.random.default_rng([number, 96])
         root = root_of(found.instance.problem)
         step, _, before = recorded(state, random_cutoff(rng, found, state), labels)
