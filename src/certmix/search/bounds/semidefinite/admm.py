@@ -97,8 +97,8 @@ class Method:
 
     def _rounding(self) -> float:
         """About what the eigenvalues of all components lose together in single precision, as costs."""
-        norm = max(float(np.linalg.norm(self._point(block))) for block in self.blocks)
-        return SINGLE * self.sigma * norm * sum(pool.count for pool in self.pools)
+        norms = (float(np.linalg.norm(self._point(block))) for block in self.blocks)
+        return SINGLE * self.sigma * max(norms, default=0.0) * sum(pool.count for pool in self.pools)
 
     def coverage(self) -> np.ndarray:
         """(M, pools): how much of every super-point every pool covers."""
