@@ -51,7 +51,7 @@ def rounding(problem: Problem, point: Point) -> float:
         off += _weights_lost(power, point.weights, p.weight_lower, p.weight_upper)
     for k in range(p.n_components):
         rows = point.labels == k
-        mass = None if p.masses is None else p.masses.of[rows]
+        mass = np.ones((int(rows.sum()), 1)) if p.masses is None else p.masses.of[rows]
         forms, lost = _component(p, k, p.samples.filled[rows], mass, point.means[k])
         added += forms
         off += lost
@@ -80,84 +80,61 @@ def _weights_lost(power: np.ndarray, weights: np.ndarray, lower: np.ndarray, upp
 
 
 def _component(
-    p: Problem, k: int, samples: np.ndarray, mass: np.ndarray | None, mean: np.ndarray
+    p: Problem, k: int, samples: np.ndarray, mass: np.ndarray, mean: np.ndarray
 ) -> tuple[float, float]:
-    """Absolute values in a component's quadratic forms, and what its cost can lose by moving the rounded mean."""
-    m, d = samples.shape
-    residual, away = samples - mean, mean - p.prior.mean[k]
-    size = np.abs(residual)
-    sizes = p.covariance.precision.magnitude()
-    own = 0 if p.covariance.shared else k
-    if mass is not None:
-        return _by_mass(p, k, residual, mass, mean)
-    forms = float(np.einsum("ij,ij->", sizes.times(own, size), size))
-    if not (p.has_mean_box or p.prior.precision.nonzero(k)):
-        steps = np.abs(residual.sum(axis=0)) + (m + 8) * EPS * size.sum(axis=0)
-        return forms, float(sizes.times(own, steps) @ steps) / max(1, m)
-    precision, prior = p.covariance.of(k), p.prior.precision[k]
-    forms += float(np.abs(away) @ np.abs(prior) @ np.abs(away))
-    gradient = prior @ away - precision @ residual.sum(axis=0)
-    blur = (m + 2 * d + 8) * EPS * (np.abs(prior) @ np.abs(away) + np.abs(precision) @ size.sum(axis=0))
+    """Absolute values in a component's quadratic forms, and what its cost can lose by moving the rounded mean.
+
+    Masses differ from coordinate to coordinate only where precisions are diagonal.
+    """
+    (m, d), own = samples.shape, 0 if p.covariance.shared else k
+    precision, prior = p.covariance.precision, p.prior.precision
+    residual, away, sizes = samples - mean, mean - p.prior.mean[k], precision.magnitude()
+    size, load = mass * np.abs(residual), np.broadcast_to(mass.sum(axis=0), d)
+    forms, pulled = float(np.einsum("ij,ij->", sizes.times(own, np.abs(residual)), size)), mass * residual
+    size, pulled = size.sum(axis=0), pulled.sum(axis=0)
+    if not (p.has_mean_box or prior.nonzero(k)):
+        # A step is divided by the root of its load: loads are all the same, or the form is diagonal.
+        steps = (np.abs(pulled) + (m + 8) * EPS * size) / np.sqrt(np.where(load > 0, load, 1.0))
+        return forms, float(sizes.times(own, steps) @ steps)
+    tied = prior.magnitude().times(k, np.abs(away))
+    forms += float(np.abs(away) @ tied)
+    gradient = prior.times(k, away) - precision.times(own, pulled)
+    blur = (m + 2 * d + 8) * EPS * (tied + sizes.times(own, size))
     steepest = np.abs(gradient) + blur
     if m and "means" in p.estimators:
         spread = np.abs(samples - p.data.mean(axis=0)).mean(axis=0)
         return forms, float(steepest @ (2.0 * EPS * (np.abs(mean) + (m + 4) * spread)))
-    hessian = m * precision + prior
-    unit = np.sqrt(np.diag(hessian))
-    room = np.where(gradient > 0, mean - p.mean_lower[k], p.mean_upper[k] - mean)
-    room = np.where(np.abs(gradient) > blur, room, np.maximum(mean - p.mean_lower[k], p.mean_upper[k] - mean))
-    room = np.where(unit > 0, room, 0.0)  # nothing pulls at the mean of an empty component
-    edge = room * unit**2 <= steepest
+    below, above = mean - p.mean_lower[k], p.mean_upper[k] - mean
+    room = np.where(gradient > 0, below, above)
+    room = np.where(np.abs(gradient) > blur, room, np.maximum(below, above))
+    diagonal = precision.diagonal and prior.diagonal
+    hessian = (
+        load * precision.entries[own] + prior.entries[k]
+        if diagonal
+        else load[:, None] * precision[own] + prior[k]
+    )
+    return forms, _lost(gradient, blur, room, hessian)
+
+
+def _lost(gradient: np.ndarray, blur: np.ndarray, room: np.ndarray, hessian: np.ndarray) -> float:
+    """What a convex quadratic function can lose where every coordinate has so much room; twice the inner part of it.
+
+    The gradient is known up to a blur, the Hessian in full or as a diagonal. What the coordinates near an edge lose is
+    at most their gradient on the way there; what the others lose is bounded as if no coordinate had an edge.
+    """
+    steepest = np.abs(gradient) + blur
+    curve = hessian if hessian.ndim == 1 else np.diag(hessian)
+    free = curve > 0
+    room = np.where(free, room, 0.0)  # nothing pulls at the mean of an empty component
+    edge = room * curve <= steepest
     lost = float((steepest * np.where(edge, room, 0.0)).sum())
-    inner = np.flatnonzero(~edge)
-    if len(inner):
-        scaled = hessian[np.ix_(inner, inner)] / np.outer(unit[inner], unit[inner])
-        try:
-            root = np.linalg.inv(np.linalg.cholesky(scaled))
-        except np.linalg.LinAlgError:
-            return forms, math.inf  # nothing is known of where the minimum is
-        step = np.linalg.norm(root @ (gradient[inner] / unit[inner]))
-        step += np.linalg.norm(np.abs(root) @ (blur[inner] / unit[inner]))
-        lost += float(step**2)  # twice the half, for the rounding of the factor
-    return forms, lost
-
-
-def _by_mass(
-    p: Problem, k: int, residual: np.ndarray, mass: np.ndarray, mean: np.ndarray
-) -> tuple[float, float]:
-    """The same where values do not count once; without a diagonal covariance all of a sample count the same."""
-    (m, d), own = residual.shape, 0 if p.covariance.shared else k
-    size, sizes = np.abs(residual), p.covariance.precision.magnitude()
-    forms = float(np.einsum("ij,ij->", sizes.times(own, size), mass * size))
-    pulled = (mass * residual).sum(axis=0)
-    blur = (m + 8) * EPS * (mass * size).sum(axis=0)
-    load = np.broadcast_to(mass.sum(axis=0), d)
-    if not (p.has_mean_box or p.prior.precision.nonzero(k)):
-        steps = np.abs(pulled) + blur
-        # sqrt of the load, coordinate by coordinate: the form of a load that is the same for all, or a diagonal one
-        steps = steps / np.sqrt(np.where(load > 0, load, 1.0))
-        return forms, 1.01 * float(sizes.times(own, steps) @ steps)
-    away = mean - p.prior.mean[k]
-    forms += float(np.abs(away) @ np.abs(p.prior.precision[k]) @ np.abs(away))
-    if not (p.covariance.diagonal and p.prior.precision.diagonal):
-        precision, prior = p.covariance.of(k), p.prior.precision[k]
-        gradient = prior @ away - precision @ pulled
-        blur = np.abs(precision) @ blur + (2 * d + 8) * EPS * (np.abs(prior) @ np.abs(away))
-        hessian = float(load[0]) * precision + prior
-        try:
-            root = np.linalg.inv(np.linalg.cholesky(hessian))
-        except np.linalg.LinAlgError:
-            return forms, math.inf
-        step = np.linalg.norm(root @ gradient) + np.linalg.norm(np.abs(root) @ blur)
-        return forms, float(2.0 * step**2)
-    precision, prior = p.covariance.precision.entries[own], p.prior.precision.entries[k]
-    gradient = prior * away - precision * pulled
-    blur = precision * blur + (2 * d + 8) * EPS * (prior * np.abs(away))
-    steepest, hessian = np.abs(gradient) + blur, load * precision + prior
-    room = np.where(gradient > 0, mean - p.mean_lower[k], p.mean_upper[k] - mean)
-    room = np.where(np.abs(gradient) > blur, room, np.maximum(mean - p.mean_lower[k], p.mean_upper[k] - mean))
-    free = hessian > 0
-    with np.errstate(invalid="ignore", over="ignore"):
-        inner = steepest**2 / np.where(free, hessian, 1.0)
-        lost = np.where(free, np.minimum(np.where(steepest > 0, steepest * room, 0.0), inner), 0.0)
-    return forms, float(1.01 * lost.sum())
+    unit = np.sqrt(np.where(free, curve, 1.0))
+    gradient, blur = (np.where(edge, 0.0, x / unit) for x in (gradient, blur))
+    if hessian.ndim == 1:
+        return lost + float(((np.abs(gradient) + blur) ** 2).sum())
+    try:
+        root = np.linalg.inv(np.linalg.cholesky(hessian / np.outer(unit, unit) + np.diag(~free)))
+    except np.linalg.LinAlgError:
+        return lost if edge.all() else math.inf  # nothing is known of where the minimum is
+    step = np.linalg.norm(root @ gradient) + np.linalg.norm(np.abs(root) @ blur)
+    return lost + float(step**2)  # twice the half, for the rounding of the factor
