@@ -18,9 +18,9 @@ from certmix.kernels.line import (
     potential_at,
     potential_of,
     running_sums,
-    split_cells,
     sweep,
 )
+from certmix.search.bounds.line import split_cells
 
 
 def make_line(y: np.ndarray, precision: float = 1.0, smallest: int = 1, largest: int | None = None) -> Line:
@@ -30,7 +30,7 @@ def make_line(y: np.ndarray, precision: float = 1.0, smallest: int = 1, largest:
     sizes = np.arange(n + 1)
     entropy = np.zeros(n + 1)
     entropy[1:] = -sizes[1:] * np.log(sizes[1:] / n)
-    return Line(x, *sums, entropy, precision, smallest, n if largest is None else largest)
+    return Line(x, sums, entropy, precision, smallest, n if largest is None else largest)
 
 
 def random_line(rng: np.random.Generator, n: int) -> Line:
@@ -90,7 +90,8 @@ def test_an_arc_is_below_every_cluster_between_its_cells():
         e1 = int(rng.integers(e0, n + 1))
         if rng.random() < 0.2:
             s1, e1 = s0, e0
-        bound = arc(s0, s1, e0, e1, phi[s0], phi[s1], phi[e0], phi[e1], line, potential)
+        low, high = np.array([s0, e0]), np.array([s1, e1])
+        bound = arc(0, 1, low, high, phi[low], phi[high], line, potential)
         least = np.inf
         for s in range(s0, s1 + 1):
             for e in range(e0, e1 + 1):
@@ -142,7 +143,7 @@ def test_cells_that_hold_the_best_cuts_survive():
             if np.all(ladder.low == ladder.high):
                 assert length + total == pytest.approx(least, abs=rounding)
                 break
-            ladder = Ladder(*split_cells(ladder, 2, 0))
+            ladder = split_cells(ladder, 2, 0)
 
 
 def _holds(ladder: Ladder, a: int, b: int) -> bool:

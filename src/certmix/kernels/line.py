@@ -40,13 +40,10 @@ from certmix.rounding import EPS
 
 
 class Line(NamedTuple):
-    """A sorted sample: offsets ``x`` from a reference, running sums of x and x^2 as pairs, entropy by size."""
+    """A sorted sample: offsets ``x`` from a reference, entropy by size."""
 
     x: np.ndarray
-    first_high: np.ndarray
-    first_low: np.ndarray
-    second_high: np.ndarray
-    second_low: np.ndarray
+    sums: np.ndarray  # (4, n + 1): running sums of x and x^2, as pairs
     entropy: np.ndarray
     precision: float
     smallest: int
@@ -102,19 +99,21 @@ def half_scatter(i, j, line):
     m = j - i
     if m <= 1:
         return 0.0
-    a, b = pair_sum(line.first_high[j], line.first_low[j], -line.first_high[i], -line.first_low[i])
+    sums = line.sums
+    a, b = pair_sum(sums[0, j], sums[1, j], -sums[0, i], -sums[1, i])
     p, q = pair_square(a, b)
     high = p / m
     back, rest = two_product(high, float(m))
     low = (((p - back) - rest) + q) / m
-    c, d = pair_sum(line.second_high[j], line.second_low[j], -line.second_high[i], -line.second_low[i])
+    c, d = pair_sum(sums[2, j], sums[3, j], -sums[2, i], -sums[3, i])
     s, e = pair_sum(c, d, -high, -low)
     return 0.5 * line.precision * max(0.0, s + e)
 
 
 @njit(inline="always")
 def mean_of(i, j, line):
-    return ((line.first_high[j] - line.first_high[i]) + (line.first_low[j] - line.first_low[i])) / (j - i)
+    high, low = line.sums[0], line.sums[1]
+    return ((high[j] - high[i]) + (low[j] - low[i])) / (j - i)
 
 
 @njit()
@@ -221,12 +220,13 @@ def least_extra(x_first, x_last, mean, apart, beta, line, potential):
 
 
 @njit()
-def arc(s0, s1, e0, e1, phi_s0, phi_s1, phi_e0, phi_e1, line, potential):
-    """A lower bound on ``g(s, e) - phi(e) + phi(s)`` for s in [s0, s1] and e in [e0, e1]; infinite if there is none.
+def arc(c, t, low, high, phi_low, phi_high, line, potential):
+    """A lower bound on ``g(s, e) - phi(e) + phi(s)`` for s in cell c and e in cell t; infinite if there is none.
 
-    phi(s1) and phi(e0) belong to the cells and are taken at their word; that other values of phi differ from those by
-    the sums of T only up to rounding is in ``potential.error``.
+    phi at the ends of cells is taken at its word; that other values of phi differ from those by the sums of T only up
+    to rounding is in ``potential.error``.
     """
+    s0, s1, e0, e1 = low[c], high[c], low[t], high[t]
     a = max(line.smallest, e0 - s1)
     b = min(line.largest, e1 - s0)
     if a > b:
@@ -234,34 +234,26 @@ def arc(s0, s1, e0, e1, phi_s0, phi_s1, phi_e0, phi_e1, line, potential):
     h_a = line.entropy[a]
     h_b = line.entropy[b]
     if s1 >= e0:  # no sample is a member for sure
-        gain = (phi_e1 - phi_s0) + potential.shift * (e1 - s0)
+        gain = (phi_high[t] - phi_low[c]) + potential.shift * (e1 - s0)
         value = min(h_a, h_b) - gain - 4.0 * potential.error
         return value - 8.0 * EPS * (abs(h_a) + abs(h_b) + abs(gain) + potential.shift * (e1 - s0))
     beta = (h_b - h_a) / (b - a) if b > a else slope_at(a, line.entropy)
     alpha = min(h_a - beta * a, h_b - beta * b)
     scatter = half_scatter(s1, e0, line)
     members = beta * (e0 - s1)
-    gain = phi_e0 - phi_s1
+    gain = phi_low[t] - phi_high[c]
     value = scatter + alpha + members - gain
     size = scatter + abs(h_a) + abs(h_b) + 3.0 * abs(beta) * b + abs(gain)
-    if s1 > s0:
-        mean = mean_of(s0, e0, line)
-        x_first = line.x[s0]
-        x_last = line.x[s1 - 1]
-        extra = (s1 - s0) * min(
-            0.0, least_extra(x_first, x_last, mean, x_last <= mean, beta, line, potential)
-        )
-        value += extra - 2.0 * potential.error
-        size += abs(extra)
-    if e1 > e0:
-        mean = mean_of(s1, e1, line)
-        x_first = line.x[e0]
-        x_last = line.x[e1 - 1]
-        extra = (e1 - e0) * min(
-            0.0, least_extra(x_first, x_last, mean, x_first >= mean, beta, line, potential)
-        )
-        value += extra - 2.0 * potential.error
-        size += abs(extra)
+    for side in range(2):  # what may be a member: before and behind
+        i, j = (s0, s1) if side == 0 else (e0, e1)
+        if j > i:
+            mean = mean_of(s0, e0, line) if side == 0 else mean_of(s1, e1, line)
+            x_first, x_last = line.x[i], line.x[j - 1]
+            apart = x_last <= mean if side == 0 else x_first >= mean
+            extra = least_extra(x_first, x_last, mean, apart, beta, line, potential)
+            extra = (j - i) * min(0.0, extra)
+            value += extra - 2.0 * potential.error
+            size += abs(extra)
     return value - 16.0 * EPS * size
 
 
@@ -273,14 +265,6 @@ def down(value):
 
 # -- shortest paths over cells -------------------------------------------------------------------------------
 @njit()
-def count_arcs(ladder):
-    total = 0
-    for c in range(ladder.low.shape[0]):
-        total += max(0, ladder.last[c] - ladder.first[c])
-    return total
-
-
-@njit()
 def sweep(ladder, line, potential, threshold):
     """Shortest path over the cells, forwards and backwards.
 
@@ -290,7 +274,7 @@ def sweep(ladder, line, potential, threshold):
     low, high, rung = ladder.low, ladder.high, ladder.rung
     N = low.shape[0]
     K = rung.shape[0] - 2
-    arcs = np.empty(count_arcs(ladder))
+    arcs = np.empty(np.maximum(ladder.last - ladder.first, 0).sum())
     ahead = np.full(N, np.inf)
     behind = np.full(N, np.inf)
     origin = np.full(N, -1, dtype=np.int64)
@@ -304,18 +288,7 @@ def sweep(ladder, line, potential, threshold):
     for c in range(N):
         for t in range(ladder.first[c], ladder.last[c]):
             if ahead[c] < np.inf:
-                arcs[at] = arc(
-                    low[c],
-                    high[c],
-                    low[t],
-                    high[t],
-                    phi_low[c],
-                    phi_high[c],
-                    phi_low[t],
-                    phi_high[t],
-                    line,
-                    potential,
-                )
+                arcs[at] = arc(c, t, low, high, phi_low, phi_high, line, potential)
                 if np.isnan(arcs[at]):  # nothing is known; it must not drop out of the comparisons
                     arcs[at] = -np.inf
                 reached = down(ahead[c] + arcs[at])
@@ -345,44 +318,6 @@ def sweep(ladder, line, potential, threshold):
             path[k] = c
             c = origin[c]
     return ahead[N - 1], path, first, last
-
-
-@njit()
-def split_cells(ladder, least, target):
-    """Drop cells on no short path; split the others into at least so many, into more where a cut has few cells."""
-    low, high, rung = ladder.low, ladder.high, ladder.rung
-    N = low.shape[0]
-    K = rung.shape[0] - 2
-    pieces = np.zeros(N, dtype=np.int64)
-    for k in range(K + 1):
-        alive = 0
-        for c in range(rung[k], rung[k + 1]):
-            if k == K or ladder.last[c] > ladder.first[c]:
-                alive += 1
-        most = max(least, target // max(alive, 1))
-        for c in range(rung[k], rung[k + 1]):
-            if k == K or ladder.last[c] > ladder.first[c]:
-                pieces[c] = min(most, high[c] - low[c] + 1)
-    start = np.zeros(N + 1, dtype=np.int64)
-    start[1:] = np.cumsum(pieces)
-    M = start[N]
-    new_low = np.empty(M, dtype=np.int64)
-    new_high = np.empty(M, dtype=np.int64)
-    first = np.zeros(M, dtype=np.int64)
-    last = np.zeros(M, dtype=np.int64)
-    for c in range(N):
-        width = high[c] - low[c] + 1
-        for p in range(pieces[c]):
-            i = start[c] + p
-            new_low[i] = low[c] + (width * p) // pieces[c]
-            new_high[i] = low[c] + (width * (p + 1)) // pieces[c] - 1
-            if ladder.last[c] > ladder.first[c]:
-                first[i] = start[ladder.first[c]]
-                last[i] = start[ladder.last[c]]
-    new_rung = np.empty(K + 2, dtype=np.int64)
-    for k in range(K + 2):
-        new_rung[k] = start[rung[k]]
-    return Ladder(new_low, new_high, new_rung, first, last)
 
 
 # -- clusterings ---------------------------------------------------------------------------------------------

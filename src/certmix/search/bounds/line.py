@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from certmix.kernels.line import (
     Ladder,
     Line,
     Potential,
-    count_arcs,
     descend,
     potential_at,
     potential_of,
     running_sums,
-    split_cells,
     sweep,
 )
 from certmix.presolve.instance import Instance
@@ -56,7 +51,7 @@ class LineBound:
     Exploring it finds the shortest path over the cells and drops those on no path below the cutoff; branching splits
     the cells, or the node where it has become too large. There is one root for every number of components in use.
 
-    ``Nodes`` carry the ladder as an object (bytes while they wait), the cuts behind the potential and their cost.
+    ``Nodes`` carry the ladder as bytes, the cuts behind the potential and their cost.
     """
 
     reaches = True
@@ -74,10 +69,7 @@ class LineBound:
         precision = float(problem.covariance.of(0)[0, 0])
         self.line = Line(
             x=x,
-            first_high=sums[0],
-            first_low=sums[1],
-            second_high=sums[2],
-            second_low=sums[3],
+            sums=sums,
             entropy=np.array(instance.entropy[0]),
             precision=precision,
             smallest=max(int(problem.size_lower[0]), 1),
@@ -114,9 +106,8 @@ class LineBound:
         ladders = np.empty(len(counts), dtype=object)
         cuts = np.zeros((len(counts), K + 1), dtype=np.int64)
         for i, count in enumerate(counts):
-            ladders[i] = self._cells(count)
-            cuts[i, : count + 1] = np.arange(count + 1) * n // count
-            descend(cuts[i, : count + 1], *_hull(ladders[i]), self.line)
+            ladder, cuts[i, : count + 1] = self._begun(count)
+            ladders[i] = _as_bytes(ladder)
         return Nodes(
             {
                 "bound": np.full(len(counts), -np.inf),
@@ -127,41 +118,20 @@ class LineBound:
             }
         )
 
-    def packed(self, nodes: Nodes) -> Nodes:
-        """With ladders as bytes."""
-        return Nodes({**nodes.fields, "ladder": _each(_as_bytes, nodes["ladder"])})
-
-    def restored(self, nodes: Nodes) -> Nodes:
-        return Nodes({**nodes.fields, "ladder": _each(_from_bytes, nodes["ladder"])})
-
     def start(self) -> np.ndarray:
-        """A clustering to begin with: equal intervals, improved."""
-        K, n = self.instance.n_components, self.instance.n_samples
-        cuts = np.arange(K + 1) * n // K
-        descend(cuts, *_hull(self._cells(K)), self.line)
-        return self._labels(cuts)
+        """A clustering to begin with."""
+        return self._labels(self._begun(self.instance.n_components)[1])
 
-    def _cells(self, count: int) -> Ladder:
-        n, least = self.instance.n_samples, self.line.smallest
-        lows, highs, rung = [np.zeros(1, dtype=np.int64)], [np.zeros(1, dtype=np.int64)], [0, 1]
-        for k in range(1, count):
-            first, last = k * least, n - (count - k) * least
-            pieces = min(CELLS, last - first + 1)
-            edges = first + (last - first + 1) * np.arange(max(pieces, 0) + 1, dtype=np.int64) // max(
-                pieces, 1
-            )
-            lows.append(edges[:-1])
-            highs.append(edges[1:] - 1)
-            rung.append(rung[-1] + len(edges) - 1)
-        lows.append(np.array([n], dtype=np.int64))
-        highs.append(np.array([n], dtype=np.int64))
-        rung.append(rung[-1] + 1)
-        starts = np.array(rung, dtype=np.int64)
-        first_arc, last_arc = np.zeros(rung[-1], dtype=np.int64), np.zeros(rung[-1], dtype=np.int64)
-        for k in range(count):
-            first_arc[starts[k] : starts[k + 1]] = starts[k + 1]
-            last_arc[starts[k] : starts[k + 1]] = starts[k + 2]
-        return Ladder(np.concatenate(lows), np.concatenate(highs), starts, first_arc, last_arc)
+    def _begun(self, count: int) -> tuple[Ladder, np.ndarray]:
+        """All cuts into so many intervals, in cells; and equal intervals, improved."""
+        n, least, cut = self.instance.n_samples, self.line.smallest, np.arange(count + 1, dtype=np.int64)
+        low, high = cut * least, n - (count - cut) * least
+        low[-1], high[0] = n, 0
+        following = np.append(cut[1:], 0), np.append(cut[1:] + 1, 0)
+        ladder = split_cells(Ladder(low, high, np.arange(count + 2), *following), CELLS, 0)
+        cuts = cut * n // count
+        descend(cuts, *_hull(ladder), self.line)
+        return ladder, cuts
 
     def explore(self, nodes: Nodes, cutoff: float) -> Explored:
         f = {name: array.copy() for name, array in nodes.fields.items()}
@@ -170,9 +140,9 @@ class LineBound:
         for i in range(len(nodes)):
             count = int(f["count"][i])
             cuts = f["cuts"][i, : count + 1]
-            ladder, bound, path = self._sweep(f["ladder"][i], cuts, cutoff)
+            ladder, bound, path = self._sweep(_from_bytes(f["ladder"][i]), cuts, cutoff)
             exact = bool(np.all(_alive(ladder) <= (ladder.low == ladder.high)))
-            f["ladder"][i] = ladder
+            f["ladder"][i] = _as_bytes(ladder)
             f["bound"][i] = max(f["bound"][i], min(bound, cutoff))
             better = False
             if path is not None:
@@ -224,24 +194,17 @@ class LineBound:
     def branch(self, explored: Explored) -> Nodes:
         rows, ladders, whole = [], [], []
         for i in range(len(explored.nodes)):
-            parts = _parts(Ladder(*split_cells(explored.nodes["ladder"][i], 2, CELLS)))
+            parts = _parts(split_cells(_from_bytes(explored.nodes["ladder"][i]), 2, CELLS))
             rows += [i] * len(parts)
             ladders += parts
             whole += [len(parts) == 1] * len(parts)
         fields = explored.nodes.take(np.array(rows, dtype=np.int64)).fields
         for i, ladder in enumerate(ladders):
-            fields["ladder"][i] = ladder
+            fields["ladder"][i] = _as_bytes(ladder)
             if not whole[i]:
                 fields["cost"][i] = np.inf  # each part takes its potential from a clustering of its own
         fields["depth"] += 1
         return Nodes(fields)
-
-
-def _each(function: Callable[[Any], Any], things: np.ndarray) -> np.ndarray:
-    done = np.empty(len(things), dtype=object)
-    for i, thing in enumerate(things):
-        done[i] = function(thing)
-    return done
 
 
 def _as_bytes(ladder: Ladder) -> bytes:
@@ -260,22 +223,38 @@ def _from_bytes(content: bytes) -> Ladder:
 
 
 def _alive(ladder: Ladder) -> np.ndarray:
-    """Which cells are on a short path; the last one has no arcs and counts as not."""
-    return np.asarray(ladder.last > ladder.first)
+    """Which cells are on a short path; the last one has no arcs and counts as one."""
+    return np.append(ladder.last[:-1] > ladder.first[:-1], True)
 
 
 def _hull(ladder: Ladder) -> tuple[np.ndarray, np.ndarray]:
     """Least and largest position of every cut."""
-    starts = ladder.rung[:-1]
-    alive = _alive(ladder)
-    alive[-1] = True
+    starts, alive = ladder.rung[:-1], _alive(ladder)
     low = np.minimum.reduceat(np.where(alive, ladder.low, np.iinfo(np.int64).max), starts)
     return low, np.maximum.reduceat(np.where(alive, ladder.high, -1), starts)
 
 
+def split_cells(ladder: Ladder, least: int, target: int) -> Ladder:
+    """Drop cells on no short path; split the others into at least so many, into more where a cut has few cells."""
+    low, rung, alive = ladder.low, ladder.rung, _alive(ladder)
+    width = ladder.high - low + 1
+    most = np.maximum(least, target // np.maximum(np.add.reduceat(alive, rung[:-1], dtype=np.int64), 1))
+    pieces = np.where(alive, np.minimum(np.repeat(most, np.diff(rung)), np.maximum(width, 0)), 0)
+    start = np.append(0, np.cumsum(pieces))
+    parent = np.repeat(np.arange(len(low)), pieces)
+    piece, wide, many = np.arange(start[-1]) - start[parent], width[parent], pieces[parent]
+    return Ladder(
+        low[parent] + wide * piece // many,
+        low[parent] + wide * (piece + 1) // many - 1,
+        start[rung],
+        start[ladder.first][parent],
+        start[ladder.last][parent],
+    )
+
+
 def _parts(ladder: Ladder) -> list[Ladder]:
     """The ladder, or where it has many arcs two that share its cells of one cut between them."""
-    if count_arcs(ladder) <= MOST_ARCS:
+    if np.maximum(ladder.last - ladder.first, 0).sum() <= MOST_ARCS:
         return [ladder]
     k = int(np.argmax(np.diff(ladder.rung)))
     first, last = int(ladder.rung[k]), int(ladder.rung[k + 1])
@@ -287,5 +266,5 @@ def _parts(ladder: Ladder) -> list[Ladder]:
     for gone in (slice(first, middle), slice(middle, last)):
         firsts, lasts = ladder.first.copy(), ladder.last.copy()
         firsts[gone] = lasts[gone] = 0
-        halves.append(Ladder(*split_cells(ladder._replace(first=firsts, last=lasts), 1, 0)))
+        halves.append(split_cells(ladder._replace(first=firsts, last=lasts), 1, 0))
     return halves
