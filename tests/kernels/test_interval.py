@@ -12,7 +12,7 @@ from certmix.errors import InfeasibleError
 from certmix.kernels.arrays import Arrays
 from certmix.kernels.contraction import box_distances, contract_means, drop_dominated, order_components
 from certmix.kernels.interval import CLOSED, DECIDED, chord, explore_batch, minimise, new_minorant, tighten
-from certmix.kernels.settled import rest_of, sorted_rest, unsettled
+from certmix.kernels.settled import Rest, rest_of, sorted_rest, unsettled
 from certmix.presolve.arrays import instance_arrays
 from certmix.presolve.instance import reduce
 from certmix.problem import Label, MustLink, Problem
@@ -265,10 +265,11 @@ def explored(node: Node, arrays: Arrays, cutoff: float) -> tuple[int, float]:
     rest = unsettled(arrays)
     state, kind, which, index = (np.zeros(1, dtype=np.int64) for _ in range(4))
     bound, at, centre = np.full(1, -np.inf), np.zeros(1), np.empty((1, *node.lo.shape))
-    batch = [x[None] for x in (node.lo, node.hi, node.a, node.b, node.words)]
+    nodes = tuple(x[None] for x in (node.lo, node.hi, node.a, node.b, node.words))
     sums = [x[None] for x in (rest.weight, rest.mass, rest.points, rest.cost)]
-    places = (rest.groups, np.zeros(1, dtype=np.int64), rest.left, *sums)
-    explore_batch(0, 1, *batch, cutoff, arrays, *places, state, bound, kind, which, index, at, centre)
+    settled, start = Rest(rest.groups, rest.left, *sums), np.zeros(1, dtype=np.int64)
+    results = state, bound, kind, which, index, at, centre
+    explore_batch(0, 1, nodes, cutoff, arrays, start, settled, results)
     return int(state[0]), float(bound[0])
 
 

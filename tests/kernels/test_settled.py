@@ -66,7 +66,7 @@ def test_settling_step_by_step_gives_the_sums_of_everything_decided() -> None:
 
 
 def test_what_is_left_is_sorted_by_every_coordinate() -> None:
-    """Both ways of sorting, picking from all groups and sorting the few, give ascending coordinates."""
+    """The groups that are left, by ascending coordinates."""
     rng = np.random.default_rng(3)
     for N in (5, 200):
         arrays = instance_arrays(reduce(random_problem(rng, max_samples=6)))

@@ -16,27 +16,12 @@ import numpy as np
 
 from certmix.kernels.candidates import NONE, SEVERAL, candidates, forbid, holds
 from certmix.kernels.compiled import njit
-from certmix.kernels.contraction import (
-    EPS,
-    SLACK,
-    box_distances,
-    contract_means,
-    drop_dominated,
-    order_components,
-)
+from certmix.kernels.contraction import SLACK, box_distances, contract_means, drop_dominated, order_components
 from certmix.kernels.mass import add_mass, mass_of, own_mass, shared_mass
 from certmix.kernels.propagation import propagate_rest
 from certmix.kernels.settled import Rest, settle, sorted_rest
-from certmix.kernels.splitting import (
-    ALPHA,
-    BETA,
-    FAVOURITE,
-    FLOOR,
-    RIVAL,
-    THETA,
-    VALUE,
-    where_to_split,
-)
+from certmix.kernels.splitting import ALPHA, BETA, FAVOURITE, FLOOR, RIVAL, THETA, VALUE, where_to_split
+from certmix.rounding import EPS
 
 OPEN, CLOSED, DECIDED = 0, 1, 2
 # How often a node is contracted and bounded at most.
@@ -88,19 +73,17 @@ class Minorant(NamedTuple):
     total: np.ndarray  # (K, d) linear term of the quadratic
     chosen: (
         np.ndarray
-    )  # (3, N) int: FAVOURITE and RIVAL of the groups that are left, in their order; LABEL by group
-    mixed: np.ndarray  # (3, N): THETA and FLOOR of the groups that are left, in their order; MARGIN by group
+    )  # (3, N) int: FAVOURITE and RIVAL of the groups that are left, in order; LABEL by group
+    mixed: np.ndarray  # (3, N): THETA and FLOOR of the groups that are left, in order; MARGIN by group
     share: np.ndarray  # (K, d) of the loss that comes from the width of a box
 
 
 @njit()
 def new_minorant(N, K, d, mass):
     """Room for one, where groups have such masses."""
-    chosen = np.empty((3, N), dtype=np.int64)
-    component, share = np.empty((4, K)), np.empty((K, d))
-    return Minorant(
-        component, np.empty((K, *mass.shape[1:])), np.empty((K, d)), chosen, np.empty((3, N)), share
-    )
+    chosen, mixed = np.empty((3, N), dtype=np.int64), np.empty((3, N))
+    load, total, share = np.empty((K, *mass.shape[1:])), np.empty((K, d)), np.empty((K, d))
+    return Minorant(np.empty((4, K)), load, total, chosen, mixed, share)
 
 
 @njit()
@@ -121,21 +104,17 @@ def minimise(lo, hi, a, b, mask, arrays, rest, centre, minorant):
             return np.inf, 0.0
         component[ALPHA, k] = alpha
         component[BETA, k] = beta
-        constant += alpha
-        magnitude += abs(alpha) + abs(beta) * b[k]
-        for j in range(d):
-            total[k, j] = gamma[k, j] * arrays.prior_mean[k, j]
-            half = 0.5 * gamma[k, j] * arrays.prior_mean[k, j] ** 2
-            constant += half
-            magnitude += half
-    for k in range(K):
         component[VALUE, k] = 0.0
         quadratic[k] = rest.mass[k]
+        linear = rest.weight[k] * beta
+        constant += alpha + rest.cost[k] + linear
+        magnitude += abs(alpha) + abs(beta) * b[k] + rest.cost[k] + abs(linear)
         for j in range(d):
-            total[k, j] += rest.points[k, j]
-        linear = rest.weight[k] * component[BETA, k]
-        constant += rest.cost[k] + linear
-        magnitude += rest.cost[k] + abs(linear)
+            pull = gamma[k, j] * arrays.prior_mean[k, j]
+            total[k, j] = pull + rest.points[k, j]
+            half = 0.5 * pull * arrays.prior_mean[k, j]
+            constant += half
+            magnitude += half
     for u in range(rest.left[0]):
         g = groups[u]
         w = arrays.weight[g]
@@ -163,10 +142,8 @@ def minimise(lo, hi, a, b, mask, arrays, rest, centre, minorant):
         t = 1.0
         if high > next_low:
             t = max(0.0, (next_low - low) / (high - low)) * (1.0 - SLACK)
-        chosen[FAVOURITE, u] = best
-        chosen[RIVAL, u] = second
-        mixed[THETA, u] = t
-        mixed[FLOOR, u] = low
+        chosen[FAVOURITE, u], chosen[RIVAL, u] = best, second
+        mixed[THETA, u], mixed[FLOOR, u] = t, low
         c = system[best]
         square = 0.0
         add_mass(quadratic, best, t, mass, g)
@@ -264,45 +241,25 @@ def _remaining(lo, hi, mask, arrays, rest):
     return -1 if empty else undecided, undecided + width / max(arrays.largest, TINY)
 
 
-@njit(nogil=True)
-def explore_batch(
-    first,
-    last,
-    lo,
-    hi,
-    a,
-    b,
-    mask,
-    cutoff,
-    arrays,
-    groups,
-    start,
-    left,
-    weight,
-    mass,
-    points,
-    cost,
-    state,
-    bound,
-    kind,
-    which,
-    index,
-    at,
-    centre,
-):
+@njit()
+def explore_batch(first, last, nodes, cutoff, arrays, start, settled, results):
     """Contract and bound nodes ``first .. last - 1`` of a batch, each in place until it stops shrinking.
 
-    ``groups[start[i] : start[i] + left[i]]`` are the groups that are left in node i; ``weight``, ``mass``,
-    ``points`` and ``cost`` are its sums over the others. Every output is written in the node's own row: OPEN, CLOSED or
-    DECIDED, the bound, the minimiser and where to split. Holds no interpreter lock, so several threads can work on one
-    batch.
+    Every array has a row for each node: ``nodes`` are lower and upper ends of boxes, smallest and largest sizes, and
+    candidate sets; ``settled`` is a ``Rest``, but the groups that are left in node i begin at ``start[i]``. Written are
+    the ``results``: OPEN, CLOSED or DECIDED, the bound, where to split (four arrays) and the minimiser. Holds no
+    interpreter lock, so several threads can work on one batch.
 
     All steps are called from here, not from each other: a function is compiled again with each that calls it.
     """
+    every_lo, every_hi, every_a, every_b, every_mask = nodes
+    groups, left, weight, mass, points, cost = settled
+    state, bound, kind, which, index, at, every_centre = results
     n = arrays.entropy.shape[1] - 1
-    minorant = new_minorant(mask.shape[1], lo.shape[1], lo.shape[2], arrays.mass)
+    minorant = new_minorant(every_mask.shape[1], every_lo.shape[1], every_lo.shape[2], arrays.mass)
     for i in range(first, last):
-        node_lo, node_hi, node_a, node_b, node_mask, minimiser = lo[i], hi[i], a[i], b[i], mask[i], centre[i]
+        lo, hi, a, b, mask = every_lo[i], every_hi[i], every_a[i], every_b[i], every_mask[i]
+        centre = every_centre[i]
         listed = groups[start[i] : start[i] + left[i]]
         rest = Rest(listed, left[i : i + 1], weight[i], mass[i], points[i], cost[i])
         ordered = np.empty((0, 0, 0), dtype=np.int64)
@@ -311,46 +268,30 @@ def explore_batch(
         for turn in range(TURNS):
             if arrays.stop[0]:
                 break
-            alive = propagate_rest(
-                node_mask, node_a, node_b, n, arrays, rest.groups, rest.left[0], rest.weight
-            )
+            alive = propagate_rest(mask, a, b, n, arrays, rest.groups, rest.left[0], rest.weight)
             if alive:
-                settle(node_mask, arrays, rest)
+                settle(mask, arrays, rest)
                 if turn == 0:
-                    ordered = sorted_rest(node_mask, arrays, rest)
-                alive = contract_means(node_lo, node_hi, node_a, node_b, node_mask, arrays, rest, ordered)
-                alive = alive and order_components(node_lo, node_hi, node_b, arrays)
+                    ordered = sorted_rest(mask, arrays, rest)
+                alive = contract_means(lo, hi, a, b, mask, arrays, rest, ordered)
+                alive = alive and order_components(lo, hi, b, arrays)
             if alive:
-                drop_dominated(node_lo, node_hi, node_a, node_b, node_mask, arrays, rest)
-                alive = propagate_rest(
-                    node_mask, node_a, node_b, n, arrays, rest.groups, rest.left[0], rest.weight
-                )
+                drop_dominated(lo, hi, a, b, mask, arrays, rest)
+                alive = propagate_rest(mask, a, b, n, arrays, rest.groups, rest.left[0], rest.weight)
             found, error = np.inf, 0.0
             if alive:
-                settle(node_mask, arrays, rest)
-                found, error = minimise(
-                    node_lo, node_hi, node_a, node_b, node_mask, arrays, rest, minimiser, minorant
-                )
+                settle(mask, arrays, rest)
+                found, error = minimise(lo, hi, a, b, mask, arrays, rest, centre, minorant)
             bound[i] = max(bound[i], found)
             if found >= cutoff:
                 state[i] = CLOSED
                 break
             if np.isfinite(cutoff - found):
-                tighten(found, error, cutoff, node_lo, node_hi, node_mask, arrays, rest, minimiser, minorant)
+                tighten(found, error, cutoff, lo, hi, mask, arrays, rest, centre, minorant)
             kind[i], which[i], index[i], at[i] = where_to_split(
-                found,
-                cutoff,
-                node_lo,
-                node_hi,
-                node_a,
-                node_b,
-                node_mask,
-                arrays,
-                rest,
-                minimiser,
-                minorant,
+                found, cutoff, lo, hi, a, b, mask, arrays, rest, centre, minorant
             )
-            undecided, size = _remaining(node_lo, node_hi, node_mask, arrays, rest)
+            undecided, size = _remaining(lo, hi, mask, arrays, rest)
             if undecided < 0:
                 state[i], bound[i] = CLOSED, np.inf
             elif undecided == 0:

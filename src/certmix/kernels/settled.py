@@ -14,7 +14,6 @@ from certmix.kernels.arrays import Arrays
 from certmix.kernels.candidates import ONE, candidates, component_of
 from certmix.kernels.compiled import njit
 from certmix.kernels.mass import add_mass, mass_of
-from certmix.kernels.sorting import sort_along
 
 
 class Rest(NamedTuple):
@@ -72,26 +71,14 @@ def settle(mask, arrays, rest):
 @njit()
 def sorted_rest(mask, arrays, rest):
     """(C, d, left): the groups that are left, sorted by every coordinate."""
-    points = arrays.points
-    C, N, d = points.shape
-    left = rest.left[0]
-    order = np.empty((C, d, left), dtype=np.int64)
-    key = np.empty(left)
-    chosen = np.empty(left, dtype=np.int64)
+    C, N, d = arrays.points.shape
+    order = np.empty((C, d, rest.left[0]), dtype=np.int64)
     for c in range(C):
         for j in range(d):
-            if 8 * left > N:  # picking them from the sorted groups is cheaper than sorting
-                u = 0
-                for step in range(N):
-                    g = arrays.order[c, j, step]
-                    if candidates(mask, g) != ONE:
-                        order[c, j, u] = g
-                        u += 1
-            else:
-                for u in range(left):
-                    chosen[u] = rest.groups[u]
-                    key[u] = points[c, chosen[u], j]
-                sort_along(key, chosen, left)
-                for u in range(left):
-                    order[c, j, u] = chosen[u]
+            u = 0
+            for step in range(N):
+                g = arrays.order[c, j, step]
+                if candidates(mask, g) != ONE:
+                    order[c, j, u] = g
+                    u += 1
     return order

@@ -129,18 +129,12 @@ def where_to_split(bound, cutoff, lo, hi, a, b, mask, arrays, rest, centre, mino
     if g < 0 and (kind == SPLIT_GROUP or worst_loss > 2.0 * best or not bound + 0.9 * lost >= cutoff):
         g = worst_group
         if g < 0:
-            least = np.inf
-            any_group = -1
             for u in range(left):
                 other = groups[u]
-                if candidates(mask, other) == ONE:
-                    continue
-                any_group = other
-                if mixed[MARGIN, other] < least:
-                    least = mixed[MARGIN, other]
+                if candidates(mask, other) != ONE and (g < 0 or mixed[MARGIN, other] < mixed[MARGIN, g]):
                     g = other
-            if g < 0 and kind == SPLIT_GROUP:
-                g = any_group
+            if g >= 0 and mixed[MARGIN, g] == np.inf and kind != SPLIT_GROUP:
+                g = -1
     if g >= 0:
         kind, which, index, at = SPLIT_GROUP, chosen[LABEL, g], g, 0.0
     return kind, which, index, at
