@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from certmix.errors import CertmixError
-from certmix.kernels.clustering import insertion, linear_costs, parameters, removal, slope
+from certmix.kernels.clustering import exchanged, linear_costs, parameters, refresh, slope
 from certmix.kernels.flow import balanced_assignment
 from certmix.kernels.moves import (
     along,
@@ -17,11 +17,9 @@ from certmix.kernels.moves import (
     compounds,
     fits,
     holds,
-    refresh,
     shift,
 )
 from certmix.kernels.restarts import GO_ON, SPREAD_EVENLY, explore, seed_means, shake, uniform
-from certmix.kernels.sorting import sort_along
 from certmix.kernels.swaps import exchange_change, swaps
 from certmix.kernels.sweeps import hartigan, lloyd, reassign
 from certmix.local.assignment import satisfies
@@ -101,8 +99,8 @@ def test_change_of_a_move_is_the_difference_of_the_costs() -> None:
             continue
         a, b = (0, 0) if instance.shared else (k, target)
         common = model.points, model.mass, model.region, model.penalty
-        change = removal(*common, a, g, state.load, state.centre, k) - instance.scatter[a, g]
-        change += insertion(*common, b, g, state.load, state.centre, target) + instance.scatter[b, g]
+        change = exchanged(*common, a, g, state.load, state.centre, k, -1.0) - instance.scatter[a, g]
+        change += exchanged(*common, b, g, state.load, state.centre, target, 1.0) + instance.scatter[b, g]
         change += model.entropy[k, m[k] - w] - model.entropy[k, m[k]]
         change += model.entropy[target, m[target] + w] - model.entropy[target, m[target]]
         shift(model, state, g, target)
@@ -257,19 +255,6 @@ def test_change_of_a_swap_is_the_difference_of_the_costs() -> None:
         trial = labels.copy()
         trial[0], trial[5] = 1, 0
         assert close(change, naive_cost(search, trial) - before, before)
-
-
-def test_sorting_moves_the_groups_along() -> None:
-    """Heap sort on the first entries agrees with NumPy and leaves the rest alone."""
-    rng = np.random.default_rng(0)
-    for count in (0, 1, 2, 3, 10, 31):
-        key = rng.integers(0, 8, 31).astype(float)
-        group = np.arange(31)
-        original = key.copy()
-        sort_along(key, group, count)
-        assert np.array_equal(key[:count], np.sort(original[:count]))
-        assert np.array_equal(original[group], key)
-        assert np.array_equal(group[count:], np.arange(count, 31))
 
 
 def test_generator_is_splitmix64() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from certmix.kernels.clustering import accumulate, linear_costs, parameters
-from certmix.kernels.moves import refresh
+from certmix.kernels.clustering import accumulate, linear_costs, parameters, refresh
 from certmix.kernels.sweeps import compared, hartigan, lloyd, reassign
 from certmix.local.moves import LocalSearch
 from certmix.presolve.instance import reduce

@@ -61,7 +61,15 @@ class State(NamedTuple):
     moved: np.ndarray  # (N,) groups of a compound move
 
 
-@njit(nogil=True)
+def state_of(model: Model, label: np.ndarray) -> State:
+    """A clustering whose statistics nobody has computed."""
+    (N, K), whole = model.allowed.shape, np.int64
+    load, centre = np.zeros((K, *model.mass.shape[1:])), np.zeros((K, model.points.shape[2]))
+    tally, pending = np.zeros(len(model.rows), dtype=whole), np.full(N, -1, dtype=whole)
+    return State(label, np.zeros(K, dtype=whole), load, centre, tally, pending, np.zeros(N, dtype=whole))
+
+
+@njit()
 def accumulate(model, state):
     """Statistics of a clustering from scratch."""
     points, weight, region, rows = model.points, model.weight, model.region, model.rows
@@ -69,13 +77,10 @@ def accumulate(model, state):
     label, size, centre, tally, load = state.label, state.size, state.centre, state.tally, state.load
     K, d = centre.shape
     own = points.shape[0] > 1
-    for r in range(tally.shape[0]):
-        tally[r] = 0
-    for k in range(K):
-        size[k] = 0
-        load[k] = 0.0
-        for j in range(d):
-            centre[k, j] = region[PRIOR_WEIGHT, k, j] * region[PRIOR_MEAN, k, j]
+    tally[:] = 0
+    size[:] = 0
+    load[:] = 0.0
+    centre[:] = region[PRIOR_WEIGHT] * region[PRIOR_MEAN]
     for g in range(label.shape[0]):
         k = label[g]
         c = k if own else 0
@@ -92,7 +97,7 @@ def accumulate(model, state):
             centre[k, j] = centre[k, j] / full if full > 0 else 0.0
 
 
-@njit(nogil=True)
+@njit()
 def excess(region, penalty, k, j, at):
     """Squared distance from a centre to the box, times the penalty."""
     if at < region[LOWER, k, j]:
@@ -104,7 +109,7 @@ def excess(region, penalty, k, j, at):
     return penalty * gap * gap
 
 
-@njit(nogil=True)
+@njit()
 def square(points, c, g, centre, k):
     """Squared distance from group g to a centre."""
     total = 0.0
@@ -114,7 +119,7 @@ def square(points, c, g, centre, k):
     return total
 
 
-@njit(nogil=True)
+@njit()
 def moment(points, mass, c, g, centre, k):
     """Squared distance from group g to a centre, every coordinate times its mass."""
     total = 0.0
@@ -124,16 +129,11 @@ def moment(points, mass, c, g, centre, k):
     return shared_mass(mass, g) * total
 
 
-@njit(nogil=True)
-def clustering_cost(model, state):
-    """Cost of a clustering whose statistics are fresh: ``sum_k c_k(S_k)``, in two passes over the data."""
-    points, region, penalty, scatter, mass = (
-        model.points,
-        model.region,
-        model.penalty,
-        model.scatter,
-        model.mass,
-    )
+@njit()
+def refresh(model, state):
+    """Recompute the statistics from the labels; return the cost ``sum_k c_k(S_k)``, by another pass over the data."""
+    accumulate(model, state)
+    points, region, scatter, mass = model.points, model.region, model.scatter, model.mass
     label, size, centre, load = state.label, state.size, state.centre, state.load
     K, d = centre.shape
     own = points.shape[0] > 1
@@ -146,10 +146,8 @@ def clustering_cost(model, state):
             full = mass_of(load, k, j) + region[PRIOR_WEIGHT, k, j]
             if full > 0:
                 gap = centre[k, j] - region[PRIOR_MEAN, k, j]
-                total += 0.5 * (
-                    region[PRIOR_WEIGHT, k, j] * gap * gap
-                    + full * excess(region, penalty, k, j, centre[k, j])
-                )
+                total += 0.5 * region[PRIOR_WEIGHT, k, j] * gap * gap
+                total += 0.5 * full * excess(region, model.penalty, k, j, centre[k, j])
     for g in range(label.shape[0]):
         k = label[g]
         c = k if own else 0
@@ -157,54 +155,33 @@ def clustering_cost(model, state):
     return total
 
 
-# The next two are called for every group and component of every sweep. They take arrays, not the model:
+# The next one is called for every group and component of every sweep. It takes arrays, not the model:
 # numba counts references whenever it takes an array out of a tuple, and that would be most of the work.
-@njit(nogil=True)
-def insertion(points, mass, region, penalty, c, g, load, centre, k):
-    """Change of the quadratic cost of component k when group g joins; scatter aside.
+@njit()
+def exchanged(points, mass, region, penalty, c, g, load, centre, k, sign):
+    """Change of the quadratic cost of component k when group g joins (sign 1) or leaves (sign -1); scatter aside.
 
-    Without box and prior ``1/2 m w / (m + w) |x_g - centre|^2`` for a group of w samples and m in the component.
+    Without box and prior ``1/2 m w / (m + w) |x_g - centre|^2`` for m samples in the component and w in the group, or
+    -w when it leaves; 0 for the last group.
     """
     change = 0.0
     for j in range(centre.shape[1]):
         x = points[c, g, j]
-        w = mass_of(mass, g, j)
+        w = sign * mass_of(mass, g, j)
         full = mass_of(load, k, j) + region[PRIOR_WEIGHT, k, j]
-        if full > 0:
+        rest = full + w
+        if full > 0 and rest > NOTHING * full:
             gap = x - centre[k, j]
-            change += 0.5 * full * w / (full + w) * gap * gap
-            after = centre[k, j] + w * gap / (full + w)
-            change += 0.5 * (full + w) * excess(region, penalty, k, j, after)
+            change += 0.5 * full * w / rest * gap * gap
+            after = centre[k, j] + w * gap / rest
+            change += 0.5 * rest * excess(region, penalty, k, j, after)
             change -= 0.5 * full * excess(region, penalty, k, j, centre[k, j])
         else:
             change += 0.5 * w * excess(region, penalty, k, j, x)
     return change
 
 
-@njit(nogil=True)
-def removal(points, mass, region, penalty, c, g, load, centre, k):
-    """Change of the quadratic cost of component k when its group g leaves; scatter aside.
-
-    Without box and prior ``-1/2 m w / (m - w) |x_g - centre|^2``, or 0 for the last group.
-    """
-    change = 0.0
-    for j in range(centre.shape[1]):
-        x = points[c, g, j]
-        w = mass_of(mass, g, j)
-        full = mass_of(load, k, j) + region[PRIOR_WEIGHT, k, j]
-        rest = full - w
-        if rest > NOTHING * full:
-            gap = x - centre[k, j]
-            change -= 0.5 * full * w / rest * gap * gap
-            after = centre[k, j] - w * gap / rest
-            change += 0.5 * rest * excess(region, penalty, k, j, after)
-            change -= 0.5 * full * excess(region, penalty, k, j, centre[k, j])
-        else:
-            change -= 0.5 * w * excess(region, penalty, k, j, x)
-    return change
-
-
-@njit(nogil=True)
+@njit()
 def slope(entropy, k, size):
     """Price of one more sample in component k: the middle of the entropy's forward and backward difference.
 
@@ -220,7 +197,7 @@ def slope(entropy, k, size):
     return 0.5 * (up + down) if np.isfinite(up) else 0.0
 
 
-@njit(nogil=True)
+@njit()
 def parameters(model, state, mean, price):
     """Best means (clipped centres) and prices of a sample in every component."""
     region, entropy, size, centre = model.region, model.entropy, state.size, state.centre
@@ -230,7 +207,7 @@ def parameters(model, state, mean, price):
             mean[k, j] = min(max(centre[k, j], region[LOWER, k, j]), region[UPPER, k, j])
 
 
-@njit(nogil=True)
+@njit()
 def linear_costs(model, mean, price):
     """``costs[g, k] = scatter + m/2 |x_g - mean_k|^2 + w price_k``: what an assignment step minimises."""
     points, mass = model.points, model.mass

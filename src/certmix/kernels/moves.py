@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from certmix.kernels.clustering import (
-    CONFLICT,
-    COUNT,
-    IMPLIES,
-    PRIOR_WEIGHT,
-    accumulate,
-    clustering_cost,
-    insertion,
-    removal,
-)
+from certmix.kernels.clustering import CONFLICT, COUNT, IMPLIES, PRIOR_WEIGHT, exchanged
 from certmix.kernels.compiled import njit
 from certmix.kernels.mass import add_mass, mass_of, take_mass
 
@@ -21,15 +12,8 @@ TOLERANCE = 1e-12
 CHAIN_LIMIT = 24
 
 
-@njit(nogil=True)
-def refresh(model, state):
-    """Recompute the statistics from the labels; return the cost."""
-    accumulate(model, state)
-    return clustering_cost(model, state)
-
-
 # Functions of this search leave at one place: for every other way out the compiler writes code to let go of each array.
-@njit(nogil=True)
+@njit()
 def fits(model, state, g, k, target):
     """May group g move from k to the target, everything else staying where it is?"""
     w, size, limits = model.weight[g], state.size, model.limits
@@ -46,17 +30,19 @@ def fits(model, state, g, k, target):
                 elif component == target:
                     good = good and tally[other] + extra <= rows[other, 2]
                 continue
-            where = label[other]
-            if kind == CONFLICT:
-                good = good and where != target
-            elif kind == IMPLIES:
-                good = good and (where == target or (extra >= 0 and extra != target))
-            else:
-                good = good and (where == target or (extra >= 0 and extra != where))
+            good = good and not torn(kind, extra, target, label[other])
     return good
 
 
-@njit(nogil=True)
+@njit()
+def torn(kind, extra, k, where):
+    """Whether a link (no count) does not hold when its group is in component k and the other one in ``where``."""
+    if kind == CONFLICT:
+        return where == k
+    return where != k and (extra < 0 or extra == (k if kind == IMPLIES else where))
+
+
+@njit()
 def holds(model, state):
     """Do the labels satisfy every constraint? Statistics must be fresh."""
     label, size, limits = state.label, state.size, model.limits
@@ -72,13 +58,11 @@ def holds(model, state):
         for p in range(link_start[g], link_start[g + 1]):
             kind, extra = links[p, 0], links[p, 2]
             if kind != COUNT:
-                same = label[links[p, 1]] == k
-                good = good and not (kind == CONFLICT and same)
-                good = good and not (kind == IMPLIES and not same and (extra < 0 or extra == k))
+                good = good and not torn(kind, extra, k, label[links[p, 1]])
     return good
 
 
-@njit(nogil=True)
+@njit()
 def tallied(model, state, g, k, target):
     """Keep the tallies up when group g moves from k to the target."""
     links, link_start, rows, tally = model.links, model.link_start, model.rows, state.tally
@@ -91,7 +75,7 @@ def tallied(model, state, g, k, target):
                 tally[r] += coefficient
 
 
-@njit(nogil=True)
+@njit()
 def shift(model, state, g, target):
     """Move group g to the target and update the statistics."""
     points, region, centre, size = model.points, model.region, state.centre, state.size
@@ -115,20 +99,15 @@ def shift(model, state, g, target):
         tallied(model, state, g, k, target)
 
 
-@njit(nogil=True)
+@njit()
 def close(model, state, count):
     """Take along what a compound move forces to move; returns the number of groups, or -1 when it cannot be.
 
     A group that meets a conflicting one sends it to where it came from itself; implications pull their
     followers, and groups whose follower leaves go with it.
     """
-    label, pending, moved, links, link_start = (
-        state.label,
-        state.pending,
-        state.moved,
-        model.links,
-        model.link_start,
-    )
+    label, pending, moved = state.label, state.pending, state.moved
+    links, link_start = model.links, model.link_start
     good = True
     i = 0
     while i < count and good:
@@ -141,22 +120,15 @@ def close(model, state, count):
                 continue
             bound = pending[other]
             where = bound if bound >= 0 else label[other]
-            destination = target
-            if kind == CONFLICT:
-                wrong = where == target
-                destination = label[g]
-            elif kind == IMPLIES:
-                wrong = where != target and (extra < 0 or extra == target)
-            else:
-                wrong = where != target and (extra < 0 or extra == where)
+            wrong = torn(kind, extra, target, where)
             if wrong and bound < 0:
-                count = along(pending, moved, other, destination, count)
+                count = along(pending, moved, other, label[g] if kind == CONFLICT else target, count)
             good = good and not (wrong and bound >= 0)
         good = good and count <= CHAIN_LIMIT
     return count if good else -count
 
 
-@njit(nogil=True)
+@njit()
 def along(pending, moved, g, target, count):
     """Add a group to a compound move; returns how many it has now."""
     pending[g] = target
@@ -164,27 +136,18 @@ def along(pending, moved, g, target, count):
     return count + 1
 
 
-@njit(nogil=True)
+@njit()
 def transfer(model, state, g, k, target):
     """Change of the quadratic cost when group g goes from k to the target."""
     points, scatter, region, penalty = model.points, model.scatter, model.region, model.penalty
     mass, load, centre = model.mass, state.load, state.centre
     a, b = (k, target) if points.shape[0] > 1 else (0, 0)
     change = scatter[b, g] - scatter[a, g]
-    change += removal(points, mass, region, penalty, a, g, load, centre, k)
-    return change + insertion(points, mass, region, penalty, b, g, load, centre, target)
+    change += exchanged(points, mass, region, penalty, a, g, load, centre, k, -1.0)
+    return change + exchanged(points, mass, region, penalty, b, g, load, centre, target, 1.0)
 
 
-@njit(nogil=True)
-def copy_statistics(size, centre, to_size, to_centre):
-    """Copy sizes and centres."""
-    for k in range(size.shape[0]):
-        to_size[k] = size[k]
-        for j in range(centre.shape[1]):
-            to_centre[k, j] = centre[k, j]
-
-
-@njit(nogil=True)
+@njit()
 def attempt(model, state, count, size, centre, force):
     """Carry out a compound move, ``state.moved[:count]`` to ``state.pending``, if it lowers the cost.
 
@@ -200,8 +163,7 @@ def attempt(model, state, count, size, centre, force):
     count = abs(count)
     change = 0.0
     magnitude = 1.0
-    for k in range(size.shape[0]):
-        size[k] = sizes[k]
+    size[:] = sizes
     for i in range(count):
         g = moved[i]
         target = pending[g]
@@ -214,7 +176,8 @@ def attempt(model, state, count, size, centre, force):
             change += entropy[k, size[k]] - entropy[k, sizes[k]]
     good = feasible
     if feasible:
-        copy_statistics(sizes, state.centre, size, centre)
+        size[:] = sizes
+        centre[:] = state.centre
         for i in range(count):
             g = moved[i]
             k, target = label[g], pending[g]
@@ -234,11 +197,12 @@ def attempt(model, state, count, size, centre, force):
         if feasible and not good and label[g] != target:
             shift(model, state, g, target)
     if feasible and not good:
-        copy_statistics(size, centre, sizes, state.centre)
+        sizes[:] = size
+        state.centre[:] = centre
     return change if good else 0.0
 
 
-@njit(nogil=True)
+@njit()
 def compounds(model, state, size, centre, paired):
     """Move a group with the chain that it forces, or two groups at once, wherever they may go, while that pays.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from certmix.kernels.clustering import LOWER, UPPER, accumulate, moment, parameters, slope
+from certmix.kernels.clustering import LOWER, UPPER, accumulate, moment, parameters, refresh, slope
 from certmix.kernels.compiled import njit
 from certmix.kernels.mass import mass_of
-from certmix.kernels.moves import along, attempt, compounds, holds, refresh
+from certmix.kernels.moves import along, attempt, compounds, holds
 from certmix.kernels.swaps import swaps
 from certmix.kernels.sweeps import compared, hartigan, lloyd, reassign
 
@@ -24,7 +24,7 @@ PAIR_LIMIT = 64
 GO_ON, AT_LABELS, SPREAD_EVENLY, UNIFORM_EVENLY, SPREAD_UNEVENLY = -1, 0, 1, 2, 3
 
 
-@njit(nogil=True)
+@njit()
 def uniform(rng):
     """A number in [0, 1) from a splitmix64 generator whose state is ``rng[0]``."""
     rng[0] += _STEP
@@ -35,13 +35,13 @@ def uniform(rng):
     return (z >> _S11) * (1.0 / 9007199254740992.0)
 
 
-@njit(nogil=True)
+@njit()
 def below(rng, count):
     """A whole number in 0 .. count - 1."""
     return min(int(uniform(rng) * count), count - 1)
 
 
-@njit(nogil=True)
+@njit()
 def drawn(rng, chance):
     """A position with probability proportional to its chance; any, when there is none."""
     total = 0.0
@@ -59,7 +59,7 @@ def drawn(rng, chance):
     return last if last >= 0 else below(rng, chance.shape[0])
 
 
-@njit(nogil=True)
+@njit()
 def place(points, region, g, k, mean):
     """Put the mean of component k on group g, as far as the box allows."""
     c = k if points.shape[0] > 1 else 0
@@ -67,7 +67,7 @@ def place(points, region, g, k, mean):
         mean[k, j] = min(max(points[c, g, j], region[LOWER, k, j]), region[UPPER, k, j])
 
 
-@njit(nogil=True)
+@njit()
 def seed_means(model, rng, spread, mean):
     """Means for a fresh start: of a component's known members, else on groups drawn one by one.
 
@@ -79,17 +79,14 @@ def seed_means(model, rng, spread, mean):
     d = mean.shape[1]
     own = points.shape[0] > 1
     known = np.empty(N, dtype=np.int64)
-    order = np.empty(K, dtype=np.int64)
+    order = np.arange(K)
     members = np.zeros((K, d))  # mass of a component's known members
     some = np.zeros(K, dtype=np.bool_)
     near = np.empty(N)
     chance = np.empty(N)
-    for k in range(K):
-        order[k] = k
-        for j in range(d):
-            mean[k, j] = 0.0
+    mean[:] = 0.0
+    near[:] = np.inf
     for g in range(N):
-        near[g] = np.inf
         options = 0
         only = -1
         for k in range(K):
@@ -124,7 +121,7 @@ def seed_means(model, rng, spread, mean):
             near[g] = min(near[g], moment(points, mass, k if own else 0, g, mean, k))
 
 
-@njit(nogil=True)
+@njit()
 def seed_prices(entropy, rng, even, price):
     """Prices for a fresh start: of equal sizes, or of random ones."""
     K = price.shape[0]
@@ -137,7 +134,7 @@ def seed_prices(entropy, rng, even, price):
         price[k] = slope(entropy, k, max(1, int(n * (price[k] / total))))
 
 
-@njit(nogil=True)
+@njit()
 def relocate(model, state, rng, mean, price):
     """Perturb: put one component on another group, with size one, average or as it is.
 
@@ -165,14 +162,7 @@ def relocate(model, state, rng, mean, price):
         price[k] = slope(entropy, k, weight[g] if u < 0.35 else max(1, (entropy.shape[1] - 1) // K))
 
 
-@njit(nogil=True)
-def copy_labels(label, to):
-    """Copy labels."""
-    for g in range(label.shape[0]):
-        to[g] = label[g]
-
-
-@njit(nogil=True)
+@njit()
 def different(label, kept, everywhere, active):
     """Which components have other members than in the labels that were kept; or all of them."""
     active[:] = everywhere
@@ -181,7 +171,7 @@ def different(label, kept, everywhere, active):
             active[label[g]] = active[kept[g]] = True
 
 
-@njit(nogil=True)
+@njit()
 def exchange(model, state, rng, mean, price, kept):
     """Perturb: let two components trade their members; False when they are interchangeable.
 
@@ -202,11 +192,11 @@ def exchange(model, state, rng, mean, price, kept):
         accumulate(model, state)
         parameters(model, state, mean, price)
         if not holds(model, state):
-            copy_labels(kept, label)
+            label[:] = kept
     return different
 
 
-@njit(nogil=True)
+@njit()
 def shake(model, state, rng, size, centre):
     """Perturb: a few random compound moves, at any cost but within the constraints."""
     label, allowed, pending, moved = state.label, model.allowed, state.pending, state.moved
@@ -225,7 +215,7 @@ def shake(model, state, rng, size, centre):
         attempt(model, state, count, size, centre, True)
 
 
-@njit(nogil=True)
+@njit()
 def blocked(model, state, k, other):
     """Does a size limit or a count keep single groups from moving between the two components?"""
     rows, limits = model.rows, model.limits
@@ -268,7 +258,7 @@ def explore(model, state, rng, mean, price, start, patience, limit, trials, fail
     constrained = model.coupled
     for k in range(K):
         constrained = constrained or model.limits[0, k] > 1 or model.limits[1, k] < model.entropy.shape[1] - 1
-    copy_labels(state.label, kept)
+    kept[:] = state.label
     for trial in range(1 if start == GO_ON else 0, trials + 1):
         deep = failures[0] >= patience  # one thorough look at the end; what it finds is worth another round
         if trial > 0 and (K == 1 or model.stop[0]):
@@ -313,10 +303,10 @@ def explore(model, state, rng, mean, price, start, patience, limit, trials, fail
         found = refresh(model, state)
         if trial == 0 or found < cost - SAME_COST * (1.0 + abs(cost)):
             cost = found
-            copy_labels(state.label, kept)
+            kept[:] = state.label
             failures[0] = 0
         else:
-            copy_labels(kept, state.label)
+            state.label[:] = kept
             accumulate(model, state)
             failures[0] = -1 if deep else failures[0] + 1
             if deep:

@@ -8,14 +8,13 @@ from certmix.kernels.clustering import parameters
 from certmix.kernels.compiled import njit
 from certmix.kernels.mass import own_mass, shared_mass
 from certmix.kernels.moves import along, attempt
-from certmix.kernels.sorting import sort_along
 
 # Partners with which a group is tried in full, chains and all, and how many such trials there may be.
 PARTNERS_PER_GROUP = 12
 MOST_ATTEMPTS = 2000
 
 
-@njit(nogil=True)
+@njit()
 def exchange_change(points, scatter, entropy, size, centre, k, c, g, v, h, w):
     """Change of the cost of component k when g of weight v leaves it for h of weight w; flat prior."""
     m = size[k]
@@ -32,7 +31,7 @@ def exchange_change(points, scatter, entropy, size, centre, k, c, g, v, h, w):
     return change
 
 
-@njit(nogil=True)
+@njit()
 def preference(model, state, mean, price, k, target):
     """Groups of k that may be in the target and what the move costs each, cheapest first."""
     points, scatter, mass = model.points, model.scatter, model.mass
@@ -54,11 +53,11 @@ def preference(model, state, mean, price, k, target):
         change = 0.5 * shared_mass(mass, g) * change + model.weight[g] * (price[target] - price[k])
         cost[found] = change + (scatter[b, g] - scatter[a, g])
         found += 1
-    sort_along(cost, group, found)
-    return group, cost, found
+    order = np.argsort(cost[:found], kind="mergesort")
+    return group[order], cost[order]
 
 
-@njit(nogil=True)
+@njit()
 def swaps(model, state, mean, price, size, centre, k, other, limit):
     """Exchange a group of k with one of the other component while that lowers the cost.
 
@@ -67,17 +66,15 @@ def swaps(model, state, mean, price, size, centre, k, other, limit):
     the number of swaps made.
     """
     parameters(model, state, mean, price)
-    first, a, n_first = preference(model, state, mean, price, k, other)
-    second, b, n_second = preference(model, state, mean, price, other, k)
+    first, a = preference(model, state, mean, price, k, other)
+    second, b = preference(model, state, mean, price, other, k)
+    n_first, n_second = first.shape[0], second.shape[0]
     points, scatter, entropy, weight = model.points, model.scatter, model.entropy, model.weight
     label, sizes, centres, pending, moved = state.label, state.size, state.centre, state.pending, state.moved
-    heaviest = 0
-    for g in range(weight.shape[0]):
-        heaviest = max(heaviest, weight[g])
     reach = np.inf
     if model.counted:
-        reach = _reach(points, weight, first, n_first, second, n_second, sizes, k, other)
-    reach += abs(price[k] - price[other]) * heaviest
+        reach = _reach(points, weight, np.concatenate((first, second)), sizes[k], sizes[other])
+    reach += abs(price[k] - price[other]) * weight.max()
     plain, single = model.plain, model.single
     here, there = (k, other) if points.shape[0] > 1 else (0, 0)
     moves = 0
@@ -114,21 +111,16 @@ def swaps(model, state, mean, price, size, centre, k, other, limit):
     return moves
 
 
-@njit(nogil=True)
-def _reach(points, weight, first, n_first, second, n_second, size, k, other):
+@njit()
+def _reach(points, weight, members, m, n):
     """What moving means can gain in a swap: ``w^2/2 (1/m + 1/n)`` times the squared diameter."""
-    heaviest = 0
-    for i in range(n_first + n_second):
-        g = first[i] if i < n_first else second[i - n_first]
+    heaviest, diameter = 0, 0.0
+    for g in members:
         heaviest = max(heaviest, weight[g])
-    diameter = 0.0
     for c in range(points.shape[0]):
         for j in range(points.shape[2]):
             low, high = np.inf, -np.inf
-            for i in range(n_first + n_second):
-                x = points[c, first[i] if i < n_first else second[i - n_first], j]
-                low = min(low, x)
-                high = max(high, x)
+            for g in members:
+                low, high = min(low, points[c, g, j]), max(high, points[c, g, j])
             diameter += (high - low) ** 2
-    m, n = size[k], size[other]
     return 0.5 * heaviest**2 * diameter * (1.0 / max(m - heaviest, 1) + 1.0 / max(n - heaviest, 1))

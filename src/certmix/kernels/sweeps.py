@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from certmix.kernels.clustering import accumulate, insertion, moment, parameters, removal, square
+from certmix.kernels.clustering import accumulate, exchanged, moment, parameters, square
 from certmix.kernels.compiled import njit
 from certmix.kernels.moves import TOLERANCE, fits, shift, tallied
 
 REACH, LOSS, FLOOR, FACTOR = 0, 1, 2, 3  # what stands where in the table of a sweep
 
 
-@njit(nogil=True)
+@njit()
 def within_reach(centre, active, table, near):
     """Targets for the groups of every component: ``near[k, 1:near[k, 0] + 1]``."""
     K, d = centre.shape
@@ -39,7 +39,7 @@ def within_reach(centre, active, table, near):
         near[k, 0] = found
 
 
-@njit(nogil=True)
+@njit()
 def farthest(model, state, centre, table):
     """How far the groups of every component reach from its centre."""
     points, label = model.points, state.label
@@ -54,7 +54,7 @@ def farthest(model, state, centre, table):
             table[REACH, k] = np.sqrt(table[REACH, k])
 
 
-@njit(nogil=True)
+@njit()
 def reassign(model, state, mean, price, steps, active, near):
     """Classification steps for fixed means and prices, group by group, keeping every constraint.
 
@@ -101,7 +101,7 @@ def reassign(model, state, mean, price, steps, active, near):
     return changed
 
 
-@njit(nogil=True)
+@njit()
 def compared(mean, price, before, active):
     """Which components have other means or prices than before; these are remembered."""
     K, d = mean.shape
@@ -134,7 +134,7 @@ def lloyd(model, state, mean, price, passes, before):
     return used
 
 
-@njit(nogil=True)
+@njit()
 def hartigan(model, state, sweeps, active):
     """Move single groups while that lowers the cost, by the exact change. Returns the number of moves.
 
@@ -169,7 +169,7 @@ def hartigan(model, state, sweeps, active):
             c = k if own else 0
             leave = entropy[k, m - w] - entropy[k, m] - scatter[c, g]
             if not plain:
-                leave += removal(points, mass, region, penalty, c, g, load, centre, k)
+                leave += exchanged(points, mass, region, penalty, c, g, load, centre, k, -1.0)
             elif m > w:
                 leave -= 0.5 * m * w / (m - w) * square(points, c, g, centre, k)
             least = -leave - TOLERANCE * (1.0 + abs(leave))
@@ -184,7 +184,7 @@ def hartigan(model, state, sweeps, active):
                 if plain:
                     join += 0.5 * m * w / (m + w) * square(points, c, g, centre, target)
                 else:
-                    join += insertion(points, mass, region, penalty, c, g, load, centre, target)
+                    join += exchanged(points, mass, region, penalty, c, g, load, centre, target, 1.0)
                 if join < least and fits(model, state, g, k, target):
                     least = join
                     best = target
@@ -198,7 +198,7 @@ def hartigan(model, state, sweeps, active):
     return moves
 
 
-@njit(nogil=True)
+@njit()
 def single_moves(model, state, alike, table):
     """The table of a sweep of single moves, for groups that are ``alike``: one weight, one system, no prior and box."""
     entropy, size = model.entropy, state.size

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from certmix.errors import InfeasibleError
-from certmix.kernels.clustering import CONFLICT, COUNT, IMPLIED, IMPLIES, Model, State, linear_costs
+from certmix.kernels.clustering import CONFLICT, COUNT, IMPLIED, IMPLIES, Model, linear_costs, state_of
 from certmix.kernels.mass import for_kernels
 from certmix.kernels.restarts import AT_LABELS, GO_ON, explore
 from certmix.local.assignment import Assigner, satisfies
@@ -26,29 +26,15 @@ SWAP_LIMIT = 20_000
 class LocalSearch:
     """Improves clusterings of one instance. Labels are those of groups; they must satisfy every constraint.
 
-    Parameters
-    ----------
-    instance : Instance
-    time_limit : float, optional
-        Seconds for one integer program of the exact assignment step.
+    The time limit, in seconds, is that of one integer program of the exact assignment step.
     """
 
     def __init__(self, instance: Instance, *, time_limit: float | None = None) -> None:
         self.instance = instance
         self.assigner = Assigner(instance, time_limit=time_limit)
         self.model = search_model(instance)
-        N, K, d = instance.n_groups, instance.n_components, instance.n_features
-        self.state = State(
-            label=np.zeros(N, dtype=np.int64),
-            size=np.zeros(K, dtype=np.int64),
-            load=np.zeros((K, *self.model.mass.shape[1:])),
-            centre=np.zeros((K, d)),
-            tally=np.zeros(len(instance.counts), dtype=np.int64),
-            pending=np.full(N, -1, dtype=np.int64),
-            moved=np.zeros(N, dtype=np.int64),
-        )
-        self.mean = np.zeros((K, d))
-        self.price = np.zeros(K)
+        self.state = state_of(self.model, np.zeros(instance.n_groups, dtype=np.int64))
+        self.mean, self.price = np.zeros_like(self.state.centre), np.zeros(instance.n_components)
         self.rng = np.zeros(1, dtype=np.uint64)  # state of the kernels' generator
 
     def load(self, labels: np.ndarray) -> float:
@@ -142,9 +128,7 @@ class LocalSearch:
                 rows = samples == k
                 if rows.any():
                     mean = problem.data[rows].mean(axis=0)
-                    gap = np.maximum(problem.mean_lower[k] - mean, 0) + np.maximum(
-                        mean - problem.mean_upper[k], 0
-                    )
+                    gap = mean - np.clip(mean, problem.mean_lower[k], problem.mean_upper[k])
                     outside += float(gap @ gap)
             return max(outside, 5e-324), math.inf
 
@@ -153,17 +137,11 @@ class LocalSearch:
         problem = self.instance.problem
         if not problem.has_weight_box or "weights" in problem.estimators:
             return
-        power = (
-            np.bincount(self.instance.expand(labels), minlength=problem.n_components)
-            + problem.prior.alpha
-            - 1.0
-        )
-        weights = water_fill(power, problem.weight_lower, problem.weight_upper)
-        inside = (
-            (weights > problem.weight_lower * (1 + 1e-9))
-            & (weights < problem.weight_upper * (1 - 1e-9))
-            & (power > 0)
-        )
+        low, high = problem.weight_lower, problem.weight_upper
+        sizes = np.bincount(self.instance.expand(labels), minlength=problem.n_components)
+        power = sizes + problem.prior.alpha - 1.0
+        weights = water_fill(power, low, high)
+        inside = (weights > low * (1 + 1e-9)) & (weights < high * (1 - 1e-9)) & (power > 0)
         if inside.any():
             level = float(power[inside].sum() / weights[inside].sum())
             self.model = self.model._replace(entropy=np.array(entropy_tables(problem, level)[0]))

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from certmix.kernels.clustering import PRIOR_WEIGHT, Model, State
+from certmix.kernels.clustering import PRIOR_WEIGHT, Model, State, state_of
 from certmix.kernels.restarts import below
 
 
 def sampled_model(model: Model, rng: np.ndarray, count: int) -> tuple[Model, State]:
     """A model on some of the groups, drawn without replacement, and a first clustering of them.
 
-    The same state of ``rng`` draws the same ones. Coupling constraints are left out, sizes are scaled down.
-
-    With r = n / (samples drawn) a cluster of m drawn samples stands for r m, so ``entropy(r m) / r`` and
-    prior weights divided by r keep the balance between the parts of the cost.
+    The same state of ``rng`` draws the same ones. Coupling constraints are left out, sizes are scaled down. With
+    r = n / (samples drawn) a cluster of m drawn samples stands for r m, so ``entropy(r m) / r`` and prior weights
+    divided by r keep the balance between the parts of the cost.
     """
     N, K = model.allowed.shape
     n = model.entropy.shape[1] - 1
@@ -47,18 +46,8 @@ def sampled_model(model: Model, rng: np.ndarray, count: int) -> tuple[Model, Sta
         rows=np.zeros((0, 3), dtype=np.int64),
         single=np.ones(len(rows), dtype=np.bool_),
         coupled=False,
-        stop=model.stop,
     )
-    state = State(
-        label=start,
-        size=np.zeros(K, dtype=np.int64),
-        load=np.zeros((K, *model.mass.shape[1:])),
-        centre=np.zeros((K, model.points.shape[2])),
-        tally=np.zeros(0, dtype=np.int64),
-        pending=np.full(len(rows), -1, dtype=np.int64),
-        moved=np.zeros(len(rows), dtype=np.int64),
-    )
-    return small, state
+    return small, state_of(small, start)
 
 
 def _round_robin(allowed: np.ndarray) -> np.ndarray:
