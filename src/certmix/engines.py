@@ -54,7 +54,7 @@ _PLACES = {
     "sdp": "certmix.search.sdp_engine:SemidefiniteEngine",
     "race": "certmix.search.race:RaceEngine",
     "parts": "certmix.parts.engine:PartsEngine",
-    "hard-em": "certmix.local.hard_em_engine:HardEMEngine",
+    "hard-em": "certmix.local.engine:HardEMEngine",
     "kmeans": "certmix.local.engine:KMeansStart",
     "em": "certmix.local.engine:SoftEM",
     "variational": "certmix.paper.local.engine:VariationalEM",

@@ -25,11 +25,7 @@ _SMALL = 3000
 def assign(instance: Instance, costs: np.ndarray) -> np.ndarray | None:
     """Cheapest labels of the groups under all constraints of the instance; None when there are none.
 
-    Parameters
-    ----------
-    instance : Instance
-    costs : ndarray of shape (N, K)
-        Cost of every group in every component, with the group's weight in it.
+    ``costs`` are those of every group in every component, (N, K), with the group's weight in them.
     """
     return Assigner(instance)(costs)
 

@@ -39,18 +39,8 @@ def em(
     value never rises, unless estimator constraints forbid the best parameters. Priors and boxes enter the
     second step by the evaluator's own formulas.
 
-    Parameters
-    ----------
-    problem : Problem
-    seed : int
-        Of the k-means start.
-    start : array of n labels, optional
-        Start from these clusters instead.
-    max_iterations : int
-    tolerance : float
-        Relative fall of the value at which it stops.
-    time_limit : float, optional
-        Seconds.
+    It starts from the clusters of ``start``, or of k-means with this seed, and stops where the value falls by less than
+    ``tolerance``, relatively, or after so many iterations or seconds.
     """
     begin = time.perf_counter()
     instance = reduce(problem)

@@ -7,8 +7,11 @@ from typing import Any
 
 from certmix.engines import Outcome
 from certmix.ledger import Ledger
+from certmix.local.em import em
+from certmix.local.kmeans import kmeans
 from certmix.local.solution import LocalSolution
 from certmix.options import Options
+from certmix.presolve.instance import reduce
 from certmix.problem import Problem
 from certmix.problem.features import EVERY_FEATURE, MASSES, Feature
 from certmix.status import Termination
@@ -55,22 +58,35 @@ class LocalMethod:
 class KMeansStart(LocalMethod):
     """K-means in whitened coordinates; iterates too briefly to need a time limit."""
 
-    name = "kmeans"
-    source = "k-means"
+    name, source = "kmeans", "k-means"
 
     def method(self, problem: Problem, *, time_limit: float | None = None, **arguments: Any) -> LocalSolution:
-        from certmix.local.kmeans import kmeans
-
         return kmeans(problem, **arguments)
 
 
 class SoftEM(LocalMethod):
     """Expectation maximisation with known covariance, from a k-means start."""
 
-    name = "em"
-    source = "EM"
+    name, source = "em", "EM"
 
     def method(self, problem: Problem, **arguments: Any) -> LocalSolution:
-        from certmix.local.em import em
-
         return em(problem, **arguments)
+
+
+class HardEMEngine:
+    """Hard EM with exact assignment steps, local search and restarts."""
+
+    name = "hard-em"
+    certified = False
+    honours: frozenset[Feature] = EVERY_FEATURE
+
+    def refusal(self, problem: Problem) -> str | None:
+        return None
+
+    def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
+        from certmix.local.hard_em import offered  # compiled: other methods need not load it
+
+        given = {"start": options.start, "heartbeat": ledger.progress}
+        found = offered(reduce(problem), ledger, options, **given)
+        complete = found is None or found.complete
+        return Outcome(Termination.CONVERGED if complete else Termination.TIME, certificate_level="none")

@@ -9,29 +9,25 @@ crossed (:mod:`.crossover`) for as long as that finds something better.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from certmix import memory
 from certmix.errors import InputError
 from certmix.kernels.clustering import Model, State, linear_costs
-from certmix.kernels.restarts import (
-    AT_LABELS,
-    GO_ON,
-    SPREAD_EVENLY,
-    SPREAD_UNEVENLY,
-    UNIFORM_EVENLY,
-    explore,
-)
-from certmix.kernels.sweeps import hartigan, lloyd
+from certmix.kernels.restarts import AT_LABELS, GO_ON, SPREAD_EVENLY, SPREAD_UNEVENLY, UNIFORM_EVENLY, explore
+from certmix.ledger import Ledger
 from certmix.local.assignment import satisfies
 from certmix.local.by_size import by_size
 from certmix.local.crossover import Parents, crossed
 from certmix.local.moves import SWAP_LIMIT, LocalSearch, binding
 from certmix.local.subsample import sampled_model
+from certmix.options import Options
 from certmix.presolve.instance import Instance
 from certmix.problem.features import tight_sizes
 from certmix.stopping import current
@@ -49,29 +45,16 @@ _POLISHED = 8
 # Starts take turns.
 _STARTS = (SPREAD_EVENLY, SPREAD_EVENLY, UNIFORM_EVENLY, SPREAD_UNEVENLY)
 
-Callback = Callable[[np.ndarray, float], None]
+Callback = Callable[[np.ndarray, float], object]
 
 
 @dataclass(frozen=True)
 class Found:
-    """The best clustering of a run.
-
-    Attributes
-    ----------
-    labels : ndarray of shape (N,)
-        Labels of the instance's groups; ``instance.expand(labels)`` gives those of the samples.
-    value : float
-        Objective by the one evaluator.
-    restarts : int
-        How many starts were made.
-    complete : bool
-        False when the time limit cut the run short.
-    """
+    """The best clustering of a run: labels of the instance's groups, and their objective by the one evaluator."""
 
     labels: np.ndarray
     value: float
-    restarts: int
-    complete: bool
+    complete: bool  # False when the time limit cut the run short
 
 
 def hard_em(
@@ -84,42 +67,34 @@ def hard_em(
     callback: Callback | None = None,
     heartbeat: Callable[[], None] = lambda: None,
 ) -> Found | None:
-    """Search for a good clustering of an instance; no proof.
+    """Search for a good clustering of an instance; no proof. None when none that satisfies every constraint was found.
 
-    Parameters
-    ----------
-    instance : Instance
-    restarts : int, optional
-        Number of starts, see :func:`default_restarts`.
-    seed : int
-        The same seed gives the same answer, unless a time limit cuts the run short.
-    time_limit : float, optional
-        Seconds. At least one start is made.
-    start : array of n labels, optional
-        A clustering of the samples that satisfies every constraint, tried first.
-    callback : callable, optional
-        Called with the labels of the groups and the objective at every improvement.
-    heartbeat : callable, optional
-        Called after every start.
-
-    Returns
-    -------
-    Found or None
-        None when no clustering that satisfies every constraint was found.
+    ``restarts`` are the starts (:func:`default_restarts`), of which one is made at least, whatever the time limit in
+    seconds. ``start`` are labels of the samples, tried first. The callback hears the labels of the groups and the
+    objective at every improvement, the heartbeat of every start. The same seed gives the same answer, unless the time
+    limit cuts the run short.
     """
-    run = _Run(
-        instance,
-        LocalSearch(instance, time_limit=time_limit),
-        seed,
-        time_limit,
-        callback,
-        heartbeat,
-    )
+    run = _Run(instance, seed, time_limit, callback, heartbeat)
     if start is not None:
         run.take_start(np.asarray(start))
     count = default_restarts(instance) if restarts is None else restarts
-    done = run.large(count) if instance.n_groups > MANY_GROUPS else run.small(count)
-    return run.finish(done, done >= count)
+    complete = run.large(count) if instance.n_groups > MANY_GROUPS else run.small(count)
+    return run.finish(complete)
+
+
+def offered(
+    instance: Instance, ledger: Ledger, options: Options, *, share: float = 1.0, **settings: Any
+) -> Found | None:
+    """The same, for a share of the time that is left; the ledger hears of every better clustering."""
+    left = options.time_left(ledger.seconds)
+    return hard_em(
+        instance,
+        restarts=options.restarts,
+        seed=options.seed,
+        time_limit=None if math.isinf(left) else max(0.0, share * left),
+        callback=lambda labels, _: ledger.offer(instance.expand(labels), "hard EM"),
+        **settings,
+    )
 
 
 def default_restarts(instance: Instance) -> int:
@@ -151,17 +126,14 @@ class _Run:
     def __init__(
         self,
         instance: Instance,
-        search: LocalSearch,
         seed: int,
         time_limit: float | None,
         callback: Callback | None,
         heartbeat: Callable[[], None],
     ) -> None:
-        self.instance = instance
-        self.search = search
-        self.callback = callback
-        self.heartbeat = heartbeat
-        search.rng[:] = np.random.SeedSequence(seed).generate_state(1, np.uint64)
+        self.instance, self.callback, self.heartbeat = instance, callback, heartbeat
+        self.search = LocalSearch(instance, time_limit=time_limit)
+        self.search.rng[:] = np.random.SeedSequence(seed).generate_state(1, np.uint64)
         self.deadline = np.inf if time_limit is None else time.perf_counter() + time_limit
         self.stop = current()
         self.labels: np.ndarray | None = None
@@ -184,8 +156,8 @@ class _Run:
         self.record(groups, self.search.load(groups))
 
     # -- restarts --------------------------------------------------------------------------------------------
-    def small(self, count: int) -> int:
-        """Restarts on all groups; returns how many were made."""
+    def small(self, count: int) -> bool:
+        """Restarts on all groups; whether all of them were made."""
         search, tied = self.search, binding(self.instance)
         base = self.labels
         crossing = _crossing(self.instance)
@@ -193,13 +165,13 @@ class _Run:
         parents = Parents()
         for r in range(count):
             if r and self.late:
-                return r
+                return False
             start = AT_LABELS if r == 0 and self.labels is not None else _STARTS[r % 4]
             if start != AT_LABELS and (tied or base is None):
                 labels = self.exact_start(start)
                 base = labels if base is None else base
                 if base is None:
-                    return r
+                    return False
                 start = start if labels is None or not tied else AT_LABELS
                 search.load(base if labels is None else labels)
             else:
@@ -210,7 +182,7 @@ class _Run:
             self.heartbeat()
         if crossing:
             self.cross(parents, tied, trials)
-        return count
+        return True
 
     def climb(self, start: int, tied: bool, trials: int | None) -> tuple[np.ndarray, float]:
         """The end of a restart from what is loaded."""
@@ -262,52 +234,31 @@ class _Run:
             search.mean[:] = by_size(self.instance, search.mean)
         return search.assigner(linear_costs(search.model, search.mean, search.price))
 
-    def large(self, count: int) -> int:
+    def large(self, count: int) -> bool:
         """Restarts on samples of the groups; the means of each are carried over to all of them."""
         search = self.search
-        done = 0
         for r in range(count):
             if r and self.late:
-                break
+                return False
             small = sampled_model(search.model, search.rng, _GROUPS_DRAWN)
             self.explore(*small, _STARTS[1 + r % 3], self.patience // 2, _GROUPS_DRAWN)
-            explore(
-                *small,
-                search.rng,
-                search.mean,
-                search.price,
-                GO_ON,
-                1,
-                _GROUPS_DRAWN,
-                0,
-                np.zeros(1, dtype=np.int64),
-            )
+            self.explore(*small, GO_ON, 1, _GROUPS_DRAWN, most=0)
             labels = search.assigner(linear_costs(search.model, search.mean, search.price))
             if labels is None:
-                break
+                return False
             self.record(*self.descend(labels))
-            done += 1
             self.heartbeat()
-        return done
+        return True
 
     def descend(self, labels: np.ndarray) -> tuple[np.ndarray, float]:
-        """Classification EM and single moves, in short compiled steps."""
+        """Classification EM and single moves; before, where something binds, with the exact assignment step."""
         search = self.search
         cost = search.load(labels)
         if binding(self.instance):
-            while not self.late and search.descend(
-                search.state.label.copy(), search.load(search.state.label), 3
-            ):
-                pass
-        before = np.full((len(search.price), search.mean.shape[1] + 1), np.nan)
-        for _ in range(40):
-            if self.late or lloyd(search.model, search.state, search.mean, search.price, 5, before) < 5:
-                break
-        active = np.ones(len(search.price), dtype=np.bool_)
-        for _ in range(40):
-            if self.late or hartigan(search.model, search.state, 3, active) == 0:
-                break
-        found = search.explore(GO_ON)
+            while not self.late and search.descend(search.state.label.copy(), cost, 3):
+                cost = search.load(search.state.label)
+            labels = search.state.label.copy()
+        found = search.explore(AT_LABELS)
         return (search.state.label.copy(), found) if found <= cost else (labels, cost)
 
     # -- bookkeeping -----------------------------------------------------------------------------------------
@@ -330,12 +281,10 @@ class _Run:
             if self.callback is not None:
                 self.callback(self.labels, value)
 
-    def finish(self, restarts: int, complete: bool) -> Found | None:
+    def finish(self, complete: bool) -> Found | None:
         if self.pool:
             self.polish()
-        if self.labels is None:
-            return None
-        return Found(self.labels, self.value, restarts, complete)
+        return None if self.labels is None else Found(self.labels, self.value, complete)
 
     def polish(self) -> None:
         """Polish the best few, then some fresh starts, by the evaluator: it sees what the cost does not."""

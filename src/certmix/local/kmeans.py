@@ -27,17 +27,9 @@ def kmeans(
 ) -> LocalSolution:
     """K-means on the whitened samples, clusters matched to components.
 
-    With one covariance per component the mean precision whitens the data. Clusters are given to components
-    so that the objective, with priors, boxes, weights and known labels, is least (an assignment problem).
-
-    Parameters
-    ----------
-    problem : Problem
-    seed : int
-    start : array of n labels, optional
-        Start from the centres of these clusters instead of k-means++.
-    n_init : int, optional
-        Starts of k-means++; 10 by default, 1 for very many samples.
+    With one covariance per component the mean precision whitens the data. Clusters are given to components so that the
+    objective, with priors, boxes, weights and known labels, is least (an assignment problem). Instead of k-means++ the
+    centres of the clusters of ``start`` may be given; by default there are 10 starts, or 1 for very many samples.
     """
     from sklearn.cluster import KMeans
 
@@ -104,14 +96,9 @@ def _cost(instance: Instance, rows: np.ndarray, m: int, k: int) -> float:
     total = m + gamma
     mean = np.where(total > 0, (weight @ x + gamma * prior_mean) / np.where(total > 0, total, 1.0), 0.0)
     mean = np.clip(mean, instance.mean_lower[k], instance.mean_upper[k])
-    quadratic = 0.5 * float(weight @ ((x - mean) ** 2).sum(axis=1)) + 0.5 * float(
-        gamma @ (mean - prior_mean) ** 2
-    )
+    quadratic = float(weight @ ((x - mean) ** 2).sum(axis=1)) + float(gamma @ (mean - prior_mean) ** 2)
     broken = float(weight[~instance.allowed[rows, k]].sum())
     broken += max(0, int(instance.size_lower[k]) - m) + max(0, m - int(instance.size_upper[k]))
     entropy = float(instance.entropy[k, m])
-    return (
-        quadratic
-        + (entropy if np.isfinite(entropy) else _VIOLATION * instance.n_samples)
-        + _VIOLATION * broken
-    )
+    entropy = entropy if np.isfinite(entropy) else _VIOLATION * instance.n_samples
+    return 0.5 * quadratic + entropy + _VIOLATION * broken

@@ -14,14 +14,8 @@ from certmix.presolve.rows import once, side_rows, sizes
 class Program:
     """Cheapest labels of some groups; constraints that reach beyond them are left out.
 
-    Parameters
-    ----------
-    instance : Instance
-    members : ndarray of group numbers
-    allowed : bool ndarray of shape (members, K), optional
-        Components open to each member; default: those of the instance.
-    size_limits : (lower, upper), optional
-        Limits on the weight that the members bring to every component; default: none.
+    ``allowed`` are the components open to each member, (members, K), instead of those of the instance; ``size_limits``
+    the least and the most weight that the members bring to every component.
     """
 
     def __init__(

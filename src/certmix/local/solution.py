@@ -24,43 +24,26 @@ CONSTRAINTS = (
 class LocalSolution:
     """A clustering found without proof.
 
-    Attributes
-    ----------
-    method : str
-    labels : ndarray of shape (n,), or None
-        Labels that satisfy every side constraint: the method's own where they do, else the nearest by the
-        exact assignment to its components. None when there are none.
-    own_labels : ndarray of shape (n,)
-        Most probable component of every sample by the method itself; they may violate constraints.
-    means, weights : ndarrays of shape (K, d) and (K,)
-        The method's own parameters.
-    value : float
-        The objective of ``own_labels`` at ``means`` and ``weights``: how the paper scores local methods.
-    rescored : float
-        The objective of ``labels`` at the best parameters for them; infinite when there are none.
-    iterations : int
-    history : tuple of float
-        What the method itself minimises, after every iteration.
-    converged : bool
-        False when a limit on iterations or time ended the method.
-    responsibilities : ndarray of shape (n, K), or None
-    notes : tuple of str
-        Which side constraints were honoured while iterating and which only at the end, and other
-        reservations.
+    ``labels`` satisfy every side constraint: the method's own where they do, else the nearest by the exact assignment
+    to its components; None when there are none.
     """
 
     method: str
     labels: np.ndarray | None
-    own_labels: np.ndarray
-    means: np.ndarray
-    weights: np.ndarray
-    value: float
-    rescored: float
+    own_labels: np.ndarray  # the most probable component of every sample; they may violate constraints
+    means: np.ndarray  # (K, d), the method's own, ...
+    weights: np.ndarray  # ... and (K,)
+    value: float  # the objective of ``own_labels`` at these parameters: how the paper scores local methods
+    rescored: (
+        float  # the objective of ``labels`` at the best parameters for them; infinite when there are none
+    )
     iterations: int
-    history: tuple[float, ...]
-    converged: bool
-    responsibilities: np.ndarray | None = None
-    notes: tuple[str, ...] = ()
+    history: tuple[float, ...]  # what the method itself minimises, after every iteration
+    converged: bool  # False when a limit on iterations or time ended the method
+    responsibilities: np.ndarray | None = None  # (n, K)
+    notes: tuple[
+        str, ...
+    ] = ()  # which side constraints were honoured while iterating, and other reservations
 
     def __post_init__(self) -> None:
         for name in ("labels", "own_labels", "means", "weights", "responsibilities"):

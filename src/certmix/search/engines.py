@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
 from certmix.cluster import Cluster, opened
 from certmix.engines import Outcome
 from certmix.ledger import Ledger
-from certmix.local.hard_em import hard_em
+from certmix.local.hard_em import offered
 from certmix.options import Options
 from certmix.presolve.feasibility import find_feasible
 from certmix.presolve.first_bound import first_bound
@@ -24,7 +23,7 @@ from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.line import MANY_SAMPLES, LineBound, applies
 from certmix.search.heuristics import NodeCentres
 from certmix.search.loop import Search, search
-from certmix.search.record import RunRecord, Splits
+from certmix.search.record import NO_SPLITS, RunRecord, Splits
 from certmix.search.spread import finish_on
 from certmix.search.stopping import stop_reason
 from certmix.search.threads import Threads
@@ -239,7 +238,7 @@ def interval_search(
     instance: Instance, threads: Threads, ledger: Ledger, options: Options, state: State
 ) -> Search:
     """A search over boxes of means that writes its splits down if somebody will ask for them."""
-    bound = IntervalBound(instance, threads, Splits() if options.certificate else None)
+    bound = IntervalBound(instance, threads, Splits() if options.certificate else NO_SPLITS)
     return Search(bound, ledger, options, NodeCentres(instance), state=state)
 
 
@@ -255,20 +254,8 @@ def first_incumbent(instance: Instance, ledger: Ledger, options: Options) -> Non
     """A good clustering before the proof begins."""
     ledger.phase = "hard EM"
     start = None if ledger.incumbent is None else ledger.incumbent.labels
-    left = options.time_left(ledger.seconds)
-    if start is None and math.isfinite(left):  # something rather than nothing
+    if start is None and options.time_limit is not None:  # something rather than nothing
         labels = find_feasible(instance.problem)
         if labels is not None:
             ledger.offer(labels, "presolve")
-
-    def offer(labels: np.ndarray, value: float) -> None:
-        ledger.offer(instance.expand(labels), "hard EM")
-
-    hard_em(
-        instance,
-        restarts=options.restarts,
-        seed=options.seed,
-        time_limit=None if math.isinf(left) else max(0.0, 0.5 * left),
-        start=start,
-        callback=offer,
-    )
+    offered(instance, ledger, options, share=0.5, start=start)

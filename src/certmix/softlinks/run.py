@@ -236,30 +236,20 @@ class SoftRun:
 
     def _first_clustering(self) -> None:
         """A good clustering that keeps all links, if there is one."""
-        from certmix.local.hard_em import hard_em
+        from certmix.local.hard_em import offered
         from certmix.presolve.instance import reduce
 
         self.ledger.phase = "hard EM"
         known = hardened(self.problem)
         if known.covariance.unknown:
             known = known.at_scale(1.0 / _variance(known))
-        left = self.options.time_left(self.ledger.seconds)
         try:
             check_feasible(known)
             instance = reduce(known)
         except InfeasibleError:
             return
 
-        def offer(labels: np.ndarray, _: float) -> None:
-            self.ledger.offer(instance.expand(labels), "hard EM")
-
-        hard_em(
-            instance,
-            restarts=self.options.restarts,
-            seed=self.options.seed,
-            time_limit=None if math.isinf(left) else max(0.0, 0.1 * left),
-            callback=offer,
-        )
+        offered(instance, self.ledger, self.options, share=0.1)
         if self.ledger.incumbent is not None:
             self._improve(self.ledger.incumbent.labels)
 

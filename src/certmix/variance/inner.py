@@ -14,7 +14,7 @@ from certmix.certificate.envelope import Solved
 from certmix.concluding import build_result
 from certmix.engines import Engine
 from certmix.ledger import Ledger, Progress
-from certmix.local.hard_em import hard_em
+from certmix.local.hard_em import offered
 from certmix.options import Options
 from certmix.presolve.instance import reduce
 from certmix.problem import Problem
@@ -175,21 +175,9 @@ class Around(ABC):
     def improve(self, known: Problem) -> None:
         """Hard EM at a known variance."""
         self.ledger.phase = "hard EM"
-        instance = reduce(known)
-        left = self.options.time_left(self.ledger.seconds)
-
-        def offer(labels: np.ndarray, _: float) -> None:
-            self.ledger.offer(instance.expand(labels), "hard EM")
-
         found = self.ledger.incumbent
-        hard_em(
-            instance,
-            restarts=self.options.restarts,
-            seed=self.options.seed,
-            time_limit=None if math.isinf(left) else max(0.0, 0.1 * left),
-            start=None if found is None else found.labels,
-            callback=offer,
-        )
+        start = None if found is None else found.labels
+        offered(reduce(known), self.ledger, self.options, share=0.1, start=start)
 
     def solve_at(
         self,

@@ -11,7 +11,7 @@ from certmix import memory
 from certmix.engines import Outcome
 from certmix.errors import InfeasibleError, UnsupportedError
 from certmix.ledger import Ledger
-from certmix.local.hard_em import hard_em
+from certmix.local.hard_em import offered
 from certmix.options import Options
 from certmix.paper.formulation.solvers import Ending, Limits, Solver, Watch, require_solver, solver
 from certmix.presolve.feasibility import find_feasible
@@ -164,15 +164,8 @@ class _Run:
         )
         if self.options.own("warm_start"):
             self.ledger.phase = "hard EM"
-            left = self.options.time_left(self.ledger.seconds)
-            hard_em(
-                self.instance,
-                restarts=self.options.restarts,
-                seed=self.options.seed,
-                time_limit=None if math.isinf(left) else max(0.0, 0.5 * left),
-                start=None if self.ledger.incumbent is None else self.ledger.incumbent.labels,
-                callback=lambda labels, _: self._offer(labels, "hard EM"),
-            )
+            start = None if self.ledger.incumbent is None else self.ledger.incumbent.labels
+            offered(self.instance, self.ledger, self.options, share=0.5, start=start)
 
     def solve(self, formulation: Formulation) -> Termination | None:
         """One call of the solver; None when it finished and the gap is still open."""
