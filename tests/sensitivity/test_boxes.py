@@ -12,7 +12,7 @@ import certmix
 from certmix import Problem
 from certmix.engines import engine, why_not
 from certmix.errors import InfeasibleError, InputError
-from certmix.search.record import NoSplits
+from certmix.search.record import NO_SPLITS
 from certmix.sensitivity.boxes import together_in_boxes
 from certmix.sensitivity.witnesses import value_of
 from certmix.stopping import Stop
@@ -24,7 +24,7 @@ def together(problem: Problem, pairs: np.ndarray, target: float, lower: float, n
     def told(labels: np.ndarray) -> float:
         return value_of(problem, labels)
 
-    return together_in_boxes(problem, pairs, target, lower, told, nodes, Stop(math.inf), NoSplits()).together
+    return together_in_boxes(problem, pairs, target, lower, told, nodes, Stop(math.inf), NO_SPLITS).together
 
 
 @pytest.mark.parametrize("first", range(0, 60, 20))
@@ -61,5 +61,5 @@ def test_a_flag_that_is_up_settles_nothing() -> None:
     stop = Stop(math.inf)
     stop.hoist(certmix.status.Termination.TIME)
     pairs = np.array([[0, 1]])
-    found = together_in_boxes(problem, pairs, 100.0, 0.0, lambda _: math.inf, 100, stop, NoSplits())
+    found = together_in_boxes(problem, pairs, 100.0, 0.0, lambda _: math.inf, 100, stop, NO_SPLITS)
     assert not found.together.any()

@@ -24,44 +24,27 @@ COLUMNS = ("node", "kind", "component", "index", "at", "first_child")
 MOST_NODES = 1_000_000
 
 
-class NoSplits:
-    """Writes nothing down."""
+class Splits:
+    """The tree of one search; one of more than ``most`` nodes is not kept."""
 
-    count = 0  # nodes of the tree; 0 when it was not kept
-
-    def roots(self, count: int) -> np.ndarray:
-        """The numbers of so many roots."""
-        return np.zeros(count, dtype=np.int32)
-
-    def split(self, nodes: np.ndarray, *decisions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Nodes are split; the numbers of their first and of their second children."""
-        return nodes, nodes
-
-    def state(self) -> State:
-        """The tree as arrays; nothing when it was not kept."""
-        return State()
-
-    def levels(self) -> tuple[np.ndarray, ...]:
-        raise ValueError("no tree was kept")
-
-
-class Splits(NoSplits):
-    """The tree of one search; one of more than ``MOST_NODES`` is not kept."""
-
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST_NODES) -> None:
+        self._most = most
         self._named = self._roots = 0
         self._batches: list[tuple[np.ndarray, ...]] = []  # of COLUMNS
 
     @property
-    def count(self) -> int:  # type: ignore[override]
-        return self._named if self._named <= MOST_NODES else 0
+    def count(self) -> int:
+        """Nodes of the tree; 0 when it was not kept."""
+        return self._named if self._named <= self._most else 0
 
     def roots(self, count: int) -> np.ndarray:
+        """The numbers of so many roots."""
         self._roots = self._named = count
         return np.arange(count, dtype=np.int32)
 
     def split(self, nodes: np.ndarray, *decisions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        if self._named > MOST_NODES:
+        """Nodes are split; the numbers of their first and of their second children."""
+        if self._named > self._most:
             self._batches.clear()
             return nodes, nodes
         first = (self._named + 2 * np.arange(len(nodes))).astype(np.int32)
@@ -70,16 +53,17 @@ class Splits(NoSplits):
         return first, first + 1
 
     def state(self) -> State:
+        """The tree as arrays; nothing when it was not kept."""
         if self.count == 0:
             return State()
         columns = dict(zip(COLUMNS, self._columns(), strict=True))
         return State({"named": self._named, "roots": self._roots}, columns)
 
     @classmethod
-    def resumed(cls, state: State) -> NoSplits:
+    def resumed(cls, state: State) -> Splits:
         """The tree of a state, to be grown; none when it was not kept."""
         if not state:
-            return NoSplits()
+            return NO_SPLITS
         splits = cls()
         splits._named, splits._roots = state.numbers["named"], state.numbers["roots"]
         splits._batches = [tuple(state.arrays[name] for name in COLUMNS)]
@@ -106,6 +90,9 @@ class Splits(NoSplits):
         for column, decision in zip(out, decisions, strict=True):
             column[rows != LEAF] = decision[rows[rows != LEAF]]
         return *out, number
+
+
+NO_SPLITS = Splits(most=0)  # writes nothing down
 
 
 @dataclass

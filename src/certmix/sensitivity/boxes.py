@@ -20,7 +20,7 @@ from certmix.problem import Problem
 from certmix.search.bounds.base import Explored
 from certmix.search.bounds.interval import IntervalBound
 from certmix.search.nodes import Nodes
-from certmix.search.record import NoSplits
+from certmix.search.record import Splits
 from certmix.stopping import Stop, attempt
 
 BATCH = 64  # nodes that are explored in one go
@@ -50,7 +50,7 @@ def together_in_boxes(
     told: Callable[[np.ndarray], float],
     most_nodes: int,
     stop: Stop,
-    splits: NoSplits,
+    splits: Splits,
 ) -> Boxed:
     """Which pairs are together in every clustering whose objective is below the target.
 
@@ -78,7 +78,7 @@ class _Search:
         target: float,
         lower: float,
         told: Callable[[np.ndarray], float],
-        splits: NoSplits,
+        splits: Splits,
     ) -> None:
         self.pairs, self.target, self.told, self.splits = pairs, target, told, splits
         self.problem, self.lower = problem, lower

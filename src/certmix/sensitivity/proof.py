@@ -31,7 +31,7 @@ from certmix.problem import Point, Problem
 from certmix.result import Result
 from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.semidefinite.record import NO_RECORD, Recorder
-from certmix.search.record import NoSplits, Splits
+from certmix.search.record import NO_SPLITS, Splits
 from certmix.sensitivity.margins import Stability
 from certmix.sensitivity.questions import Question
 from certmix.verifying import verify
@@ -89,9 +89,9 @@ class Proof:
         """Who writes down what is settled at once."""
         return Recorder() if self.wanted else NO_RECORD
 
-    def splits(self) -> NoSplits:
+    def splits(self) -> Splits:
         """Who writes down the splits of a search by boxes."""
-        return Splits() if self.wanted else NoSplits()
+        return Splits() if self.wanted else NO_SPLITS
 
     def options(self, options: Options) -> Options:
         """The options of a single run: its proof is checked at once where that is quick, else with the others."""

@@ -8,13 +8,14 @@ import numpy as np
 
 from certmix.kernels.candidates import narrowest, packed, unpacked
 from certmix.kernels.interval import DECIDED, OPEN, explore_batch
+from certmix.kernels.settled import Rest
 from certmix.kernels.splitting import SPLIT_GROUP, SPLIT_MEAN, SPLIT_SIZE
 from certmix.presolve.arrays import instance_arrays
 from certmix.presolve.instance import Instance
 from certmix.search.bounds.base import Explored
 from certmix.search.bounds.leaves import exact_value
 from certmix.search.nodes import Nodes
-from certmix.search.record import NoSplits, Splits
+from certmix.search.record import NO_SPLITS, Splits
 from certmix.search.threads import Threads
 from certmix.state import State
 
@@ -37,12 +38,12 @@ class IntervalBound:
         self,
         instance: Instance,
         threads: Threads | None = None,
-        splits: NoSplits | None = None,
+        splits: Splits = NO_SPLITS,
         allowance: float = 0.0,
     ) -> None:
         self.instance = instance
         self.threads = threads or Threads(1)
-        self.splits = splits or NoSplits()
+        self.splits = splits
         self.arrays = instance_arrays(instance)._replace(allowance=allowance)
         self._stored = narrowest(instance.n_components)
         self._bits = packed(np.eye(instance.n_components, dtype=bool)).astype(self._stored)
@@ -59,26 +60,23 @@ class IntervalBound:
             allowed = instance.allowed.copy()
             allowed[:, empty] = False
             roots.append((a, b, packed(allowed)))
-        left = np.empty(len(roots), dtype=object)
-        for i in range(len(roots)):
-            left[i] = np.arange(instance.n_groups, dtype=np.int32)
-        return Nodes(
-            {
-                "bound": np.full(len(roots), -np.inf),
-                "lo": np.repeat(self._finite(instance.mean_lower, -1)[None], len(roots), axis=0),
-                "hi": np.repeat(self._finite(instance.mean_upper, 1)[None], len(roots), axis=0),
-                "a": np.stack([r[0] for r in roots]),
-                "b": np.stack([r[1] for r in roots]),
-                "mask": np.stack([r[2] for r in roots]).astype(self._stored),
-                "left": left,
-                "record": self.splits.roots(len(roots)),
-                "weight": np.zeros((len(roots), K)),
-                "mass": np.zeros((len(roots), K, *self.arrays.mass.shape[1:])),
-                "points": np.zeros((len(roots), K, d)),
-                "cost": np.zeros((len(roots), K)),
-                **self._no_split(len(roots)),
-            }
-        )
+        a, b, mask = (np.stack(column) for column in zip(*roots, strict=True))
+        count = len(roots)
+        fields = {
+            "bound": np.full(count, -np.inf),
+            "lo": np.repeat(self._finite(instance.mean_lower, -1)[None], count, axis=0),
+            "hi": np.repeat(self._finite(instance.mean_upper, 1)[None], count, axis=0),
+            "a": a,
+            "b": b,
+            "mask": mask.astype(self._stored),
+            "left": np.full((count, -(-instance.n_groups // 8)), 255, dtype=np.uint8),  # all of them
+            "record": self.splits.roots(count),
+            "weight": np.zeros((count, K)),
+            "mass": np.zeros((count, K, *self.arrays.mass.shape[1:])),
+            "points": np.zeros((count, K, d)),
+            "cost": np.zeros((count, K)),
+        }
+        return self.restored(Nodes(fields))
 
     def _finite(self, bound: np.ndarray, sign: int) -> np.ndarray:
         """Means lie among the points, the prior mean and the box: replace infinities by something beyond them."""
@@ -105,7 +103,7 @@ class IntervalBound:
         return self.splits.state()
 
     def resumed(self, state: State, nodes: Nodes) -> Nodes:
-        self.splits = Splits.resumed(state) if isinstance(self.splits, Splits) else self.splits
+        self.splits = self.splits if self.splits is NO_SPLITS else Splits.resumed(state)
         return nodes
 
     def _no_split(self, count: int) -> dict[str, np.ndarray]:
@@ -124,10 +122,11 @@ class IntervalBound:
         count = np.array([len(groups) for groups in f["left"]], dtype=np.int64)
         start = np.cumsum(count) - count
         groups = np.concatenate(f["left"])
-        columns = (f["lo"], f["hi"], f["a"], f["b"], mask, cutoff + error, self.arrays)
-        settled = (groups, start, count, f["weight"], f["mass"], f["points"], f["cost"])
-        results = (state, inner, f["kind"], f["which"], f["index"], f["at"], f["centre"])
-        self.threads.over(B, lambda first, last: explore_batch(first, last, *columns, *settled, *results))
+        columns = f["lo"], f["hi"], f["a"], f["b"], mask
+        settled = Rest(groups, count, f["weight"], f["mass"], f["points"], f["cost"])
+        results = state, inner, f["kind"], f["which"], f["index"], f["at"], f["centre"]
+        told = columns, cutoff + error, self.arrays, start, settled, results
+        self.threads.over(B, lambda first, last: explore_batch(first, last, *told))
         f["mask"] = mask.astype(self._stored)
         for i in range(B):
             f["left"][i] = groups[start[i] : start[i] + count[i]].copy()
