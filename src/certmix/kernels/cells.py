@@ -130,34 +130,6 @@ def build_tree(points, weight, mass):
     return Cells(*names, lower[:cells], upper[:cells], *counts, *masses, total[:cells], square[:cells])
 
 
-def near_each_other(points: np.ndarray) -> np.ndarray:
-    """All groups in an order in which neighbours are near each other: that of a kd-tree's leaves."""
-    one = np.ones(len(points))
-    tree = build_tree(np.ascontiguousarray(points), one, one)
-    return _leaves(tree.roots, tree.child, tree.children, tree.group)
-
-
-@njit()
-def _leaves(roots, child, children, group):
-    """The groups of a tree, from one side to the other."""
-    order = np.empty(child.shape[0], dtype=np.int64)
-    pending = np.empty(child.shape[0], dtype=np.int64)
-    found = 0
-    waiting = roots.shape[0]
-    for i in range(waiting):
-        pending[i] = roots[waiting - 1 - i]
-    while waiting > 0:
-        waiting -= 1
-        cell = pending[waiting]
-        if children[cell] == 0:
-            order[found] = group[cell]
-            found += 1
-        for i in range(children[cell]):
-            pending[waiting] = child[cell] + children[cell] - 1 - i
-            waiting += 1
-    return order[:found]
-
-
 @njit()
 def cell_costs(cells, cost):
     """Sum, smallest and largest constant cost of every cell's groups."""

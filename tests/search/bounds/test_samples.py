@@ -10,7 +10,6 @@ import pytest
 
 from certmix import CannotLink, Label, MinimumSize, MustLink, Problem
 from certmix.datasets import load
-from certmix.kernels.cells import near_each_other
 from certmix.local.hard_em import hard_em
 from certmix.presolve.arrays import instance_arrays
 from certmix.presolve.instance import reduce
@@ -37,12 +36,14 @@ def begun(problem: Problem, gap: float) -> tuple[DualBound, float]:
     return bound, found.value
 
 
-def test_neighbours_in_the_order_are_near_each_other() -> None:
-    points = np.random.default_rng(0).normal(size=(1000, 2))
-    order = near_each_other(points)
-    assert sorted(order) == list(range(1000))
-    steps = np.linalg.norm(np.diff(points[order], axis=0), axis=1)
-    assert np.median(steps) < 0.2 * np.median(np.linalg.norm(np.diff(points, axis=0), axis=1))
+def test_a_sample_has_a_group_of_every_neighbourhood() -> None:
+    """No group is far from all groups of the sample."""
+    arrays = instance_arrays(reduce(overlapping(2000)))
+    with FEW:
+        sample = next(samples.samples(arrays))
+    points = arrays.points[0]
+    away = np.linalg.norm(points[:, None] - points[sample.groups], axis=2).min(axis=1)
+    assert np.median(away) < 0.1 * np.linalg.norm(points.std(axis=0))
 
 
 def test_a_sample_stands_for_everything() -> None:

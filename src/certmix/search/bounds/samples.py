@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.spatial import KDTree
 
 from certmix.kernels.arrays import Arrays
-from certmix.kernels.cells import near_each_other
 from certmix.search.bounds.pricer import PricingClass
 
 FEWEST = 2500  # groups in the smallest sample at least
@@ -23,18 +23,11 @@ TIMES = 6  # as many are in the next one
 
 @dataclass(frozen=True)
 class Known:
-    """What an ascent has found out.
+    """What an ascent has found out."""
 
-    Attributes
-    ----------
-    coefficients : of the features
-    radius : within which they are known
-    starts : means and slopes of the sets that matter, for every class
-    """
-
-    coefficients: np.ndarray
-    radius: float
-    starts: list[tuple[np.ndarray, np.ndarray]]
+    coefficients: np.ndarray  # of the features, ...
+    radius: float  # ... within which they are known
+    starts: list[tuple[np.ndarray, np.ndarray]]  # means and slopes of the sets that matter, for every class
 
 
 @dataclass(frozen=True)
@@ -70,7 +63,7 @@ def samples(arrays: Arrays) -> Iterator[Sample]:
         return
     while FEWEST * TIMES * steps[-1] <= N:
         steps.append(TIMES * steps[-1])
-    order = near_each_other(arrays.points[0])
+    order = KDTree(arrays.points[0]).indices  # neighbours are near each other there
     for step in reversed(steps):
         first = np.arange(0, N, step)
         middle = np.minimum(first + step // 2, N - 1)
