@@ -24,13 +24,8 @@ class Frontier:
     under a ticket by another, count for :attr:`bound` and :meth:`state` until whoever took them says that they are
     :meth:`settled`.
 
-    Parameters
-    ----------
-    root : Nodes
-    packing : PackingBound, optional
-        Says what is kept of nodes while they wait, and makes them whole again.
-    most_bytes : float
-        Above that many bytes of open nodes the frontier is :attr:`full`.
+    ``packing`` says what is kept of nodes while they wait, and makes them whole again. Above ``most_bytes`` of open
+    nodes the frontier is :attr:`full`.
     """
 
     def __init__(
@@ -107,9 +102,7 @@ class Frontier:
 
     def hand_out(self, ticket: int) -> dict[str, np.ndarray]:
         """The node with the smallest bound, for another process: as arrays without objects."""
-        stored = self._taken[ticket] = self._take(
-            np.lexsort((self._store["age"][: self._count], self._bounds))[:1]
-        )
+        stored = self._taken[ticket] = self._take(self._best_first()[:1])
         return _plain_fields(stored)
 
     @property
@@ -131,8 +124,7 @@ class Frontier:
 
     def all(self) -> Nodes:
         """Every open node, best first, as it is stored."""
-        rows = np.lexsort((self._store["age"][: self._count], self._bounds))
-        return self._rows(rows)
+        return self._rows(self._best_first())
 
     def state(self) -> dict[str, np.ndarray]:
         """Every node that is not settled, as arrays without objects."""
@@ -149,6 +141,9 @@ class Frontier:
         """These nodes, as they are stored, instead of those that are here."""
         self._take(np.arange(self._count))
         self.add(stored)
+
+    def _best_first(self) -> np.ndarray:
+        return np.lexsort((self._store["age"][: self._count], self._bounds))
 
     def _rows(self, rows: np.ndarray) -> Nodes:
         return Nodes({name: store[rows] for name, store in self._store.items() if name != "age"})

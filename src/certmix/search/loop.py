@@ -70,12 +70,13 @@ class Search:
     def state(self) -> State:
         """What an equal search can go on from; any thread may ask."""
         with self._changing:
-            own = State(
-                {"nodes": self.nodes},
-                {"account": np.array([self.leaves, self._against]), **self.frontier.state()},
-            )
-            bound = self.bound.state() if isinstance(self.bound, ResumableBound) else State()
-        return State.joined(search=own, bound=bound)
+            return self._joined(self.nodes, [self.leaves, self._against], self.frontier.state())
+
+    def _joined(self, nodes: int, account: list[float], frontier: dict[str, np.ndarray]) -> State:
+        bound = self.bound.state() if isinstance(self.bound, ResumableBound) else State()
+        return State.joined(
+            search=State({"nodes": nodes}, {"account": np.array(account), **frontier}), bound=bound
+        )
 
     def _go_on(self, state: State) -> None:
         own = state.of("search")
@@ -100,9 +101,7 @@ class Search:
             self._close(self.frontier.prune(self.ledger.cutoff))  # what came back may have reached it
             if len(self.frontier) == 0:
                 return None
-            own = State({"nodes": 0}, {"account": np.full(2, math.inf), **self.frontier.hand_out(ticket)})
-            bound = self.bound.state() if isinstance(self.bound, ResumableBound) else State()
-        return State.joined(search=own, bound=bound)
+            return self._joined(0, [math.inf, math.inf], self.frontier.hand_out(ticket))
 
     def take_in(self, ticket: int, state: State) -> None:
         """What another search has made of the node that was handed out."""
@@ -182,7 +181,8 @@ class Search:
         if cutoff < self._pruned:
             self._close(self.frontier.prune(cutoff))
             self._pruned = cutoff
-        nodes = self._chosen()
+        full, size = self.frontier.full, self._batch()
+        nodes = self.frontier.pop(min(size, DIVING_BATCH) if full else size, best=not full)
         worth = nodes.bound < cutoff
         self._close(nodes.bound[~worth])
         if not worth.any():
@@ -194,11 +194,6 @@ class Search:
         with self._changing:
             self.frontier.push(nodes)
             self.frontier.settled()
-
-    def _chosen(self) -> Nodes:
-        if self.frontier.full:
-            return self.frontier.pop(min(self._batch(), DIVING_BATCH), best=False)
-        return self.frontier.pop(self._batch())
 
     def _batch(self) -> int:
         size = min(self.largest_batch, max(self.first_batch, self.nodes // 4))

@@ -68,14 +68,9 @@ class NodesTask:
 
 
 class Spread:
-    """Runs a search on a cluster.
+    """Runs a search on a cluster; ``engine`` is the one that goes on from a state of the search.
 
-    Parameters
-    ----------
-    search : Search
-        Its own process explores until there are nodes for all workers.
-    engine : str
-        The engine that goes on from a state of the search.
+    The search's own process explores until there are nodes for all workers.
     """
 
     def __init__(self, search: Search, engine: str, cluster: Cluster) -> None:

@@ -14,18 +14,13 @@ from certmix.state import State
 
 @dataclass(frozen=True)
 class Explored:
-    """A batch of nodes after bounding.
+    """A batch of nodes after bounding."""
 
-    Attributes
-    ----------
-    nodes : the nodes, contracted, with bounds no weaker than their parents'
-    open : bool per node; False means closed, its ``nodes.bound`` being the bound of everything in it
-    clusterings : sample labels that the bound came across (they are checked and scored by the ledger)
-    """
-
-    nodes: Nodes
-    open: np.ndarray
-    clusterings: Sequence[np.ndarray] = ()
+    nodes: Nodes  # contracted, with bounds no weaker than their parents'
+    open: (
+        np.ndarray
+    )  # bool per node; False means closed, its ``nodes.bound`` being the bound of everything in it
+    clusterings: Sequence[np.ndarray] = ()  # sample labels that came up (the ledger checks and scores them)
 
 
 class Bound(Protocol):

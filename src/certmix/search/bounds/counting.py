@@ -170,25 +170,23 @@ class CountingBound:
                 self.sets.append(found)
 
     def branch(self, explored: Explored) -> Nodes:
-        children: list[dict[str, np.ndarray]] = []
-        for i in range(len(explored.nodes)):
-            sides = sides_of(explored.nodes, i)
-            own = explored.nodes.take(np.array([i])).fields
-            if sides not in self.split:  # it was not looked at
-                children.append(own)
-                continue
-            plane, depth = self.split[sides], len(sides)
-            for left in (True, False):
-                child = {name: array.copy() for name, array in own.items()}
-                child["depth"][0] = depth + 1
-                for name, value in zip(
-                    ("axis", "at", "least", "left"), (plane.axis, plane.at, plane.least, left), strict=True
-                ):
-                    child[name][0, depth] = value
-                children.append(child)
-        if not children:
-            return explored.nodes.take(np.zeros(0, dtype=np.int64))
-        return Nodes({name: np.concatenate([c[name] for c in children]) for name in children[0]})
+        nodes = explored.nodes
+        known = [sides_of(nodes, i) for i in range(len(nodes))]
+        # Those that were not looked at stay as they are.
+        children = [
+            (i, left)
+            for i, sides in enumerate(known)
+            for left in (True, False)
+            if left or sides in self.split
+        ]
+        fields = nodes.take(np.array([i for i, _ in children], dtype=np.int64)).fields
+        for child, (i, left) in enumerate(children):
+            if known[i] in self.split:
+                plane, depth = self.split[known[i]], len(known[i])
+                fields["depth"][child] = depth + 1
+                fields["axis"][child, depth], fields["at"][child, depth] = plane.axis, plane.at
+                fields["least"][child, depth], fields["left"][child, depth] = plane.least, left
+        return Nodes(fields)
 
 
 def sides_of(nodes: Nodes, i: int) -> Sides:

@@ -58,17 +58,10 @@ TUNING = Tuning()
 class DualBound:
     """Lagrangian bound with restricted multipliers on top of interval nodes.
 
-    Parameters
-    ----------
-    instance : Instance
-    labels : ndarray of n labels
-        A good clustering: the multipliers' features are built around it.
-    allowed : float
-        The absolute gap that is good enough; prices are computed to a fraction of it.
-    fewest : int
-        With fewer open groups than this in a node only the interval bound is used.
-    should_stop, on_root_bound : callables
-        Asked between steps; told about every bound that the root proves.
+    The features of multipliers are built around ``labels``, a good clustering of the samples. Prices are computed to a
+    fraction of ``allowed``, the absolute gap that is good enough. With fewer open groups than ``fewest`` a node has the
+    interval bound only. ``should_stop`` is asked between steps, ``on_root_bound`` hears of every bound that the root
+    proves.
     """
 
     reaches = True
@@ -88,6 +81,9 @@ class DualBound:
         self.instance = instance
         self.threads = threads or Threads(1)
         self.interval = IntervalBound(instance, self.threads)
+        # What is stored of nodes and how they are split: multipliers change neither.
+        self.packed, self.restored = self.interval.packed, self.interval.restored
+        self.branch = self.interval.branch
         self.arrays = self.interval.arrays
         self.pricer = Pricer(self.arrays)
         self.seed = seed
@@ -147,12 +143,6 @@ class DualBound:
         """Begin the root with the multipliers of a state."""
         self.first = state.arrays.get("root", self.first)
 
-    def packed(self, nodes: Nodes) -> Nodes:
-        return self.interval.packed(nodes)
-
-    def restored(self, nodes: Nodes) -> Nodes:
-        return self.interval.restored(nodes)
-
     def explore(self, nodes: Nodes, cutoff: float) -> Explored:
         at_root = self.only_root and bool(np.all(nodes["depth"] == 0))
         if at_root:
@@ -185,9 +175,6 @@ class DualBound:
             again = self.interval.explore(Nodes(fields), cutoff)
             return Explored(again.nodes, again.open, [*clusterings, *again.clusterings])
         return Explored(Nodes(fields), opened, clusterings)
-
-    def branch(self, explored: Explored) -> Nodes:
-        return self.interval.branch(explored)
 
     def _root_explored(self, nodes: Nodes) -> Explored:
         from certmix.kernels.propagation import propagate

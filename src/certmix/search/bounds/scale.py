@@ -16,17 +16,10 @@ from certmix.presolve.instance import Instance
 
 @dataclass(frozen=True)
 class Scale:
-    """Units made from a clustering; at the variance that fits it best the unit of costs is one nat.
+    """Units made from a clustering; at the variance that fits it best the unit of costs is one nat."""
 
-    Attributes
-    ----------
-    cost : nats, the variance of the samples around the means of the clustering in their widest directions
-    length : its square root, in the coordinates of the instance
-    level : nats that the sizes cost, for each sample: multipliers are counted from there
-    """
-
-    cost: float
-    level: float
+    cost: float  # nats, the variance of the samples around the means of the clustering in their widest directions
+    level: float  # nats that the sizes cost, for each sample: multipliers are counted from there
 
     @classmethod
     def of(cls, instance: Instance, labels: np.ndarray) -> Scale:
@@ -42,6 +35,7 @@ class Scale:
 
     @property
     def length(self) -> float:
+        """The root of the cost, in the coordinates of the instance."""
         return float(np.sqrt(self.cost))
 
     def offset(self, scatter: np.ndarray, weight: np.ndarray) -> np.ndarray:
