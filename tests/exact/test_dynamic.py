@@ -98,9 +98,8 @@ def test_kernel_agrees_with_its_twin() -> None:
         best, origin = np.full(n + 1, np.inf), np.full(n + 1, -1, dtype=np.int32)
         chosen = np.full(n + 1, -1, dtype=np.int32)
         least = np.minimum.accumulate(previous)
-        extend_layer(
-            y, previous, least, best, origin, chosen, 7, 0, n + 1, *k.values(), entropy, smallest, largest
-        )
+        component = *map(float, k.values()), entropy, smallest, largest
+        extend_layer(y, previous, least, best, origin, chosen, 7, 0, n + 1, component)
         for j in range(n + 1):
             choices = {
                 i: previous[i] + interval_cost(y[i:j], k, entropy)

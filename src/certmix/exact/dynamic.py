@@ -164,26 +164,20 @@ class _Programme:
         previous = self.best[before]
         least = np.minimum.accumulate(previous)
 
+        prior = (
+            problem.prior.precision[k],
+            problem.prior.mean[k],
+            problem.mean_lower[k],
+            problem.mean_upper[k],
+        )
+        quadratic = [float(x.ravel()[0]) for x in (problem.covariance.of(k), *prior)]
+        sizes = int(problem.size_lower[k]), int(problem.size_upper[k])
+        component = *quadratic, self.entropy[k], *sizes
+        places = self.best[state], self.origin[state], self.chosen[state]
+
         def work(start: int) -> None:
-            extend_layer(
-                self.y,
-                previous,
-                least,
-                self.best[state],
-                self.origin[state],
-                self.chosen[state],
-                c,
-                start,
-                min(start + _STRIDE, n + 1),
-                float(problem.covariance.of(k)[0, 0]),
-                float(problem.prior.precision[k][0, 0]),
-                float(problem.prior.mean[k, 0]),
-                float(problem.mean_lower[k, 0]),
-                float(problem.mean_upper[k, 0]),
-                self.entropy[k],
-                int(problem.size_lower[k]),
-                int(problem.size_upper[k]),
-            )
+            end = min(start + _STRIDE, n + 1)
+            extend_layer(self.y, previous, least, *places, c, start, end, component)
 
         starts = range(0, n + 1, _STRIDE)
         batch = max(threads, int(2e8 / (_STRIDE * (n + 1))))  # a fraction of a second at a time

@@ -31,9 +31,7 @@ from certmix.compiling import compilation_begins, compilation_ends
 
 try:
     from fcntl import LOCK_EX, LOCK_NB, flock
-except (
-    ImportError
-):  # not on this system: two processes may then compile the same kernel, which costs time only
+except ImportError:  # two processes may then compile the same kernel, which costs time only
     flock = None  # type: ignore[assignment]
 
 config: Any = _numba_config  # its settings are made at run time

@@ -14,7 +14,7 @@ import numpy as np
 from certmix.kernels.compiled import njit
 
 
-@njit(nogil=True)
+@njit()
 def sweep_cuts(ends, signs, multiplier, r, w, force):
     """One pass of coordinate ascent on the multipliers; ``w`` (before clipping) and ``force`` follow."""
     for c in range(ends.shape[0]):
@@ -51,7 +51,7 @@ def sweep_cuts(ends, signs, multiplier, r, w, force):
                 force[t, s] = force[s, t]
 
 
-@njit(nogil=True)
+@njit()
 def violated(x, r, least, per_row, most, turn, found, values):
     """The most violated cuts around every i: up to ``per_row`` triples (i, j, k), k = -1 for a pair. Returns how many.
 

@@ -7,43 +7,20 @@ import numpy as np
 from certmix.kernels.compiled import njit
 
 
-@njit(nogil=True)
-def extend_layer(
-    y,
-    previous,
-    previous_least,
-    best,
-    origin,
-    chosen,
-    mark,
-    start,
-    stop,
-    precision,
-    prior,
-    prior_mean,
-    mean_lower,
-    mean_upper,
-    entropy,
-    smallest,
-    largest,
-):
+@njit()
+def extend_layer(y, previous, previous_least, best, origin, chosen, mark, start, stop, component):
     """Append one cluster to every prefix of the sorted sample: ``best[j] = min_i previous[i] + cost(i, j)``.
 
-    The cost of the samples ``i .. j-1`` in a component is the least over its mean of ``precision/2 sum (y -
-    mu)^2 + prior/2 (mu - prior_mean)^2``, plus the entropy of their number. For every j the index i runs
-    downwards from j. Sums are taken relative to the last sample ``y[j-1]`` and compensated, which bounds
-    their rounding by the cluster's own scatter, whatever the offset of the data.
+    The cost of the samples ``i .. j-1`` in a component is the least over its mean of ``precision/2 sum (y - mu)^2 +
+    prior/2 (mu - prior_mean)^2``, plus the entropy of their number. For every j in ``start .. stop - 1`` the index i
+    runs downwards from j. Sums are taken relative to the last sample ``y[j-1]`` and compensated, which bounds their
+    rounding by the cluster's own scatter, whatever the offset of the data.
 
-    Parameters
-    ----------
-    y : (n,), sorted
-    previous, previous_least : (n + 1,), best values of the prefixes before this cluster, and their running
-    minimum
-    best, origin, chosen : (n + 1,), improved in place; ``chosen[j] = mark`` where this cluster is the
-    better last one
-    start, stop : range of j
-    smallest, largest : limits on the cluster's size
+    ``previous`` are the best values of the prefixes before this cluster, ``previous_least`` their running minimum.
+    ``best``, ``origin`` and ``chosen`` are improved in place; ``chosen[j] = mark`` where this cluster is the better
+    last one.
     """
+    precision, prior, prior_mean, mean_lower, mean_upper, entropy, smallest, largest = component
     least_entropy = np.inf
     for m in range(smallest, largest + 1):
         least_entropy = min(least_entropy, entropy[m])

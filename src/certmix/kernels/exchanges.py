@@ -19,7 +19,7 @@ NEAR = 0.8  # ... about: this share of the nearest of them
 STRIDE = 8  # coordinates between two looks at whether a distance is too large already
 
 
-@njit(nogil=True)
+@njit()
 def exchange(points, system, posterior, weight, hard, soft, scale, members, start, sums, pairs, reach, stop):
     """Exchange groups between the two parts of every pair as long as that brings their sums together.
 
@@ -30,15 +30,12 @@ def exchange(points, system, posterior, weight, hard, soft, scale, members, star
     scale : (2, K), what the square of a difference costs, hard and soft
     members : groups sorted by part and cluster; start : (T, K + 1), where those of a part and cluster begin
     sums : (T, 2, K, d + 1), moments and weight of every part, hard and soft; kept up to date
-    pairs : (P, 2), parts; stop : (1,) byte, ends the work when it is set
-    reach : how many members of the other part a group is compared with
+    pairs : (P, 2), parts; reach : how many members of the other part a group is compared with; stop : ends the work
 
-    Returns
-    -------
-    int
-        How many exchanges were made.
+    Returns how many exchanges were made.
     """
     K, d = hard.shape
+    given = points, system, posterior, weight, hard, soft
     before, apart = np.empty((2, K, d + 1)), np.empty((2, K, d + 1))
     most = np.max(start[:, 1:] - start[:, :-1])
     known, since = np.empty(most), np.empty(most, dtype=np.int64)  # pulls, and after how many exchanges
@@ -47,10 +44,8 @@ def exchange(points, system, posterior, weight, hard, soft, scale, members, star
         if stop[0]:
             break
         s, t = pairs[p, 0], pairs[p, 1]
-        for h in range(2):
-            for k in range(K):
-                for j in range(d + 1):
-                    before[h, k, j] = apart[h, k, j] = sums[s, h, k, j] - sums[t, h, k, j]
+        before[:] = sums[s] - sums[t]
+        apart[:] = before
         for _ in range(ROUNDS):
             last = made
             for k in range(K):
@@ -59,44 +54,37 @@ def exchange(points, system, posterior, weight, hard, soft, scale, members, star
                 least = np.inf
                 for j in range(min(SAMPLED, many, start[t, k + 1] - start[t, k])):
                     a, b = members[first + j], members[start[t, k] + j]
-                    found = distance(points, system, posterior, weight, hard, soft, scale, k, a, b, np.inf)
+                    found = distance(*given, scale, k, a, b, np.inf)
                     least = min(least, NEAR * found)
                 for i in range(start[t, k], start[t, k + 1]):
                     a, b = -1, members[i]
                     best = GAIN
-                    back = pull(points, system, posterior, weight, hard, soft, scale, apart, k, b)
+                    back = pull(*given, scale, apart, k, b)
                     for look in range(min(reach, many)):
                         j = (i + look) % many
                         if since[j] != made:
-                            known[j] = pull(
-                                points, system, posterior, weight, hard, soft, scale, apart, k, members[first + j]
-                            )  # fmt: skip
+                            known[j] = pull(*given, scale, apart, k, members[first + j])
                             since[j] = made
                         room = known[j] - back - best
                         if room <= least:
                             continue
-                        found = distance(
-                            points, system, posterior, weight, hard, soft, scale, k, members[first + j], b, room
-                        )  # fmt: skip
+                        found = distance(*given, scale, k, members[first + j], b, room)
                         if found < room:
                             best, a = best + room - found, first + j
                     if a >= 0:
                         members[i], members[a] = members[a], b
-                        add(points, system, posterior, weight, hard, soft, apart, k, members[i], -2.0)
-                        add(points, system, posterior, weight, hard, soft, apart, k, b, 2.0)
+                        add(*given, apart, k, members[i], -2.0)
+                        add(*given, apart, k, b, 2.0)
                         made += 1
             if made == last:
                 break
-        for h in range(2):
-            for k in range(K):
-                for j in range(d + 1):
-                    half = 0.5 * (apart[h, k, j] - before[h, k, j])
-                    sums[s, h, k, j] += half
-                    sums[t, h, k, j] -= half
+        half = 0.5 * (apart - before)
+        sums[s] += half
+        sums[t] -= half
     return made
 
 
-@njit(nogil=True, fastmath=LOOSE)
+@njit(fastmath=LOOSE)
 def pull(points, system, posterior, weight, hard, soft, scale, apart, k, g):
     """How much of the difference of two parts' sums a group of cluster k is: their scalar product.
 
@@ -123,7 +111,7 @@ def pull(points, system, posterior, weight, hard, soft, scale, apart, k, g):
     return total
 
 
-@njit(nogil=True, fastmath=LOOSE)
+@njit(fastmath=LOOSE)
 def distance(points, system, posterior, weight, hard, soft, scale, k, a, b, most):
     """The square of how the sums change when two groups of cluster k change places; if above ``most``, part of it."""
     K, d = hard.shape
@@ -153,7 +141,7 @@ def distance(points, system, posterior, weight, hard, soft, scale, k, a, b, most
     return total
 
 
-@njit(nogil=True)
+@njit()
 def add(points, system, posterior, weight, hard, soft, sums, k, g, times):
     """Add a group of cluster k to the sums of a part, so many times."""
     K, d = hard.shape
@@ -169,7 +157,7 @@ def add(points, system, posterior, weight, hard, soft, sums, k, g, times):
                 sums[1, c, j] += r * (points[system[c], g, j] - soft[c, j])
 
 
-@njit(nogil=True)
+@njit()
 def tally(points, system, posterior, weight, label, hard, soft, part, sums):
     """Add every group to the sums of its part."""
     for g in range(part.shape[0]):

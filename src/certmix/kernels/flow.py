@@ -7,7 +7,7 @@ import numpy as np
 from certmix.kernels.compiled import njit
 
 
-@njit(nogil=True)
+@njit()
 def balanced_assignment(costs, lower, upper, stop):
     """Labels that minimise ``sum_g costs[g, label_g]`` with between lower_k and upper_k groups in k.
 
@@ -100,7 +100,7 @@ def balanced_assignment(costs, lower, upper, stop):
     return label, met, price
 
 
-@njit(nogil=True)
+@njit()
 def _scan(costs, label, best, width, b, k):
     """In block b, the group of component k that is cheapest to send to every other component."""
     N, K = costs.shape
@@ -114,7 +114,7 @@ def _scan(costs, label, best, width, b, k):
                     best[k, other, b] = g
 
 
-@njit(nogil=True)
+@njit()
 def _top(costs, best, step, carrier, k):
     """The cheapest transfers out of component k."""
     for other in range(carrier.shape[0]):
@@ -129,7 +129,7 @@ def _top(costs, best, step, carrier, k):
                 carrier[k, other] = g
 
 
-@njit(nogil=True)
+@njit()
 def _shortest(K, step, distance, previous):
     """Bellman and Ford; steps may be negative, cycles only by rounding, which the tolerance keeps out."""
     for _ in range(K):

@@ -7,7 +7,7 @@ import numpy as np
 from certmix.kernels.compiled import njit
 
 
-@njit(nogil=True)
+@njit()
 def add_component(table, cost):
     """Cheapest total for every sum of sizes after one more component whose size m costs ``cost[m]``."""
     n = table.shape[0] - 1
@@ -22,20 +22,13 @@ def add_component(table, cost):
     return out
 
 
-@njit(nogil=True)
+@njit()
 def profile(costs, count, alone):
-    """Cheapest sizes for pools of components that add up to n.
+    """Cheapest sizes for pools of components that add up to n; returns their total.
 
-    Parameters
-    ----------
-    costs : (P, n + 1), cost of each size for a component of every pool (infinite where it is excluded)
-    count : (P,), number of components in every pool
-    alone : (P, n + 1), written: the least total of all *other* components when one of the pool has size m
-
-    Returns
-    -------
-    float
-        The least total.
+    ``costs`` (P, n + 1) are those of each size for a component of every pool (infinite where it is excluded), ``count``
+    (P,) the numbers of components. ``alone`` (P, n + 1) is written: the least total of all *other* components when one
+    of the pool has size m.
     """
     P = costs.shape[0]
     n = costs.shape[1] - 1

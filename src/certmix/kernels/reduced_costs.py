@@ -12,7 +12,7 @@ import numpy as np
 from certmix.kernels.compiled import njit
 
 
-@njit(nogil=True)
+@njit()
 def _fill(i, j, slack, r, weight, apart, must, ratio, heavy):
     """Costs per sample and weights of whoever may join i and j; -1 when the one that must join cannot."""
     count = 0
@@ -32,7 +32,7 @@ def _fill(i, j, slack, r, weight, apart, must, ratio, heavy):
     return count
 
 
-@njit(nogil=True)
+@njit()
 def sift_down(ratio, heavy, at, count):
     """Restore the heap (cheapest first) below ``at``. Sorting only as far as needed is faster than sorting all."""
     own = ratio[at]
@@ -50,7 +50,7 @@ def sift_down(ratio, heavy, at, count):
     heavy[at] = weight
 
 
-@njit(nogil=True)
+@njit()
 def together(i, j, slack, r, weight, apart, must, price, low, high, cutoff, ratio, heavy):
     """Can i and j (j = -1: i alone) be together in a cluster of this block at less than ``cutoff``?
 
@@ -87,7 +87,7 @@ def together(i, j, slack, r, weight, apart, must, price, low, high, cutoff, rati
     return False
 
 
-@njit(nogil=True)
+@njit()
 def quick_no(i, j, slack, r, weight, apart, must, price, size, cutoff, ratio, heavy):
     """True when the pair cannot be excluded because at ``size`` a greedy filling is already cheap enough.
 
@@ -116,7 +116,7 @@ def quick_no(i, j, slack, r, weight, apart, must, price, size, cutoff, ratio, he
     return have >= need
 
 
-@njit(nogil=True)
+@njit()
 def find_apart(
     first, last, rows, columns, slack, r, weight, apart, must, price, low, high, size, cutoff, result
 ):

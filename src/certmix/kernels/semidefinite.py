@@ -20,14 +20,14 @@ from certmix.kernels.cuts import sweep_cuts
 LOOSE = {"reassoc", "contract", "nsz"}
 
 
-@njit(nogil=True)
+@njit()
 def row_forces(cover, over, under, r, force):
     """``force_s`` such that the multipliers of the rows take ``(force_s r_t + force_t r_s) / 2`` from entry (s, t)."""
     for s in range(r.shape[0]):
         force[s] = cover[s] + (over[s] - under[s]) * r[s]
 
 
-@njit(nogil=True, fastmath=LOOSE)
+@njit(fastmath=LOOSE)
 def point_of(x, u, cost, offset, sigma, out):
     """``X - U - (cost + offset I) / sigma``: what is projected onto the semidefinite matrices."""
     n = x.shape[0]
@@ -38,7 +38,7 @@ def point_of(x, u, cost, offset, sigma, out):
         out[s, s] -= scale * offset
 
 
-@njit(nogil=True, fastmath=LOOSE)
+@njit(fastmath=LOOSE)
 def relax(z, x, u, factor, out):
     """``factor Z + (1 - factor) X + U``: what is projected onto the rows, over-relaxed."""
     n = x.shape[0]
@@ -47,7 +47,7 @@ def relax(z, x, u, factor, out):
             out[s, t] = factor * z[s, t] + (1.0 - factor) * x[s, t] + u[s, t]
 
 
-@njit(nogil=True, fastmath=LOOSE)
+@njit(fastmath=LOOSE)
 def row_sums(y, cut_force, cover, over, under, r, low, high, apart, force, sums, free, diagonal):
     """Row sums ``(X r)_s`` of the projected matrix, its diagonal, and how much of each row can still move."""
     n = r.shape[0]
@@ -73,7 +73,7 @@ def row_sums(y, cut_force, cover, over, under, r, low, high, apart, force, sums,
         free[s] = 0.5 * movable + (r[s] * r[s] if x > 0.0 else 0.0)
 
 
-@njit(nogil=True)
+@njit()
 def update_sizes(sums, free, diagonal, r, low, high, over, under):
     """Projected step on the multipliers of the size rows of one block."""
     for s in range(r.shape[0]):
@@ -90,7 +90,7 @@ def update_sizes(sums, free, diagonal, r, low, high, over, under):
             under[s] = max(0.0, under[s] + (low * diagonal[s] - have) / (curve + low * low))
 
 
-@njit(nogil=True, fastmath=LOOSE)
+@njit(fastmath=LOOSE)
 def _before_cuts(y, cut_force, force, over, under, r, low, high, apart, w):
     """What the rows leave of Y before the cuts are swept and negative entries clipped."""
     n = r.shape[0]
@@ -103,7 +103,7 @@ def _before_cuts(y, cut_force, force, over, under, r, low, high, apart, w):
         w[s, s] = y[s, s] - cut_force[s, s] - force[s] * r[s] + over[s] * high - under[s] * low
 
 
-@njit(nogil=True, fastmath=LOOSE)
+@njit(fastmath=LOOSE)
 def _after_cuts(y, z, w, apart, r, x, u, held):
     """Clip W into X; U = Y - X and ``held = X r`` follow. Returns the squared change of X and distance from Z."""
     n = r.shape[0]
@@ -129,7 +129,7 @@ def _after_cuts(y, z, w, apart, r, x, u, held):
     return change, distance
 
 
-@njit(nogil=True)
+@njit()
 def relax_and_sum(
     z, x, u, factor, cut_force, cover, over, under, r, low, high, apart, force, sums, free, diagonal
 ):
@@ -138,7 +138,7 @@ def relax_and_sum(
     row_sums(u, cut_force, cover, over, under, r, low, high, apart, force, sums, free, diagonal)
 
 
-@njit(nogil=True)
+@njit()
 def project(
     y, z, cover, over, under, r, low, high, apart, ends, signs, multiplier, cut_force, w, force, sums, free,
     diagonal, x, u, held
@@ -157,7 +157,7 @@ def project(
     return _after_cuts(y, z, w, apart, r, x, u, held)
 
 
-@njit(nogil=True)
+@njit()
 def split_multipliers(
     u, cost, sigma, cover, over, under, r, low, high, apart, cut_force, cut_size, force, grain, slack, reduced
 ):
