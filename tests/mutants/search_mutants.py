@@ -104,8 +104,8 @@ SEARCH = (
         "one side only",
         "A node that is split by a plane has one child.",
         "search/bounds/counting.py",
-        "for left in (True, False) if left",
-        "for left in (True,) if left",
+        "for left in (True, False)",
+        "for left in (True,)",
         COUNTING,
     ),
     # -- trios -------------------------------------------------------------------------------------------------

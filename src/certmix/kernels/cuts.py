@@ -59,10 +59,7 @@ def violated(x, r, least, per_row, most, turn, found, values):
     ``found`` is (n * per_row, 3), ``values`` as long.
     """
     n = r.shape[0]
-    z = np.empty((n, n))
-    for s in range(n):
-        for t in range(n):
-            z[s, t] = x[s, t] / (r[s] * r[t])
+    z = x / np.outer(r, r)
     total = 0
     near = np.empty(n, dtype=np.int64)
     for i in range(n):

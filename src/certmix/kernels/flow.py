@@ -25,12 +25,8 @@ def balanced_assignment(costs, lower, upper, stop):
     label = np.empty(N, dtype=np.int64)
     size = np.zeros(K, dtype=np.int64)
     for g in range(N):
-        k = 0
-        for other in range(1, K):
-            if costs[g, other] < costs[g, k]:
-                k = other
-        label[g] = k
-        size[k] += 1
+        label[g] = np.argmin(costs[g])
+        size[label[g]] += 1
     width = max(1, int(np.sqrt(N)))
     blocks = (N + width - 1) // width
     best = np.empty((K, K, blocks), dtype=np.int64)
@@ -88,8 +84,7 @@ def balanced_assignment(costs, lower, upper, stop):
     price = np.zeros(K)
     if met:
         # Shortest distances among the components and an outside that takes and gives for free.
-        for k in range(K + 1):
-            distance[k] = 0.0
+        distance[:] = 0.0
         step[K, K] = np.inf
         for k in range(K):
             step[k, K] = 0.0 if size[k] < upper[k] else np.inf

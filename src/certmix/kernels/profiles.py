@@ -13,12 +13,8 @@ def add_component(table, cost):
     n = table.shape[0] - 1
     out = np.full(n + 1, np.inf)
     for m in range(n + 1):
-        if cost[m] == np.inf:
-            continue
-        for total in range(m, n + 1):
-            value = table[total - m] + cost[m]
-            if value < out[total]:
-                out[total] = value
+        if cost[m] < np.inf:
+            out[m:] = np.minimum(out[m:], table[: n + 1 - m] + cost[m])
     return out
 
 
@@ -40,9 +36,6 @@ def profile(costs, count, alone):
         for other in range(P):
             for _ in range(count[other] - (1 if other == p else 0)):
                 table = add_component(table, costs[other])
-        for m in range(n + 1):
-            alone[p, m] = table[n - m]
-            value = table[n - m] + costs[p, m]
-            if value < total:
-                total = value
+        alone[p] = table[::-1]
+        total = min(total, np.min(alone[p] + costs[p]))
     return total

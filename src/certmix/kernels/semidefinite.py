@@ -39,15 +39,6 @@ def point_of(x, u, cost, offset, sigma, out):
 
 
 @njit(fastmath=LOOSE)
-def relax(z, x, u, factor, out):
-    """``factor Z + (1 - factor) X + U``: what is projected onto the rows, over-relaxed."""
-    n = x.shape[0]
-    for s in range(n):
-        for t in range(n):
-            out[s, t] = factor * z[s, t] + (1.0 - factor) * x[s, t] + u[s, t]
-
-
-@njit(fastmath=LOOSE)
 def row_sums(y, cut_force, cover, over, under, r, low, high, apart, force, sums, free, diagonal):
     """Row sums ``(X r)_s`` of the projected matrix, its diagonal, and how much of each row can still move."""
     n = r.shape[0]
@@ -129,12 +120,14 @@ def _after_cuts(y, z, w, apart, r, x, u, held):
     return change, distance
 
 
-@njit()
+@njit(fastmath=LOOSE)
 def relax_and_sum(
     z, x, u, factor, cut_force, cover, over, under, r, low, high, apart, force, sums, free, diagonal
 ):
-    """Overwrite U by what is projected onto the rows, and write the sums of :func:`row_sums`."""
-    relax(z, x, u, factor, u)
+    """Overwrite U by ``factor Z + (1 - factor) X + U``, over-relaxed, and write the sums of :func:`row_sums` for it."""
+    for s in range(r.shape[0]):
+        for t in range(r.shape[0]):
+            u[s, t] = factor * z[s, t] + (1.0 - factor) * x[s, t] + u[s, t]
     row_sums(u, cut_force, cover, over, under, r, low, high, apart, force, sums, free, diagonal)
 
 

@@ -130,9 +130,7 @@ def where_to_split(bound, cutoff, lo, hi, a, b, mask, arrays, rest, centre, mino
         g = worst_group
         if g < 0:
             for u in range(left):
-                other = groups[u]
-                if candidates(mask, other) != ONE and (g < 0 or mixed[MARGIN, other] < mixed[MARGIN, g]):
-                    g = other
+                g = _less_sure(g, groups[u], mixed, mask)
             if g >= 0 and mixed[MARGIN, g] == np.inf and kind != SPLIT_GROUP:
                 g = -1
     if g >= 0:
@@ -149,22 +147,16 @@ def _label(g, chosen, mask):
 @njit()
 def _violating_group(groups, left, chosen, mixed, component, a, b, mask, arrays):
     """An undecided group that takes part in a constraint which the labels break; -1 when they break none."""
-    conflict_start, conflict_with, implications = (
-        arrays.conflict_start,
-        arrays.conflict_with,
-        arrays.implications,
-    )
-    count_start, count_group = arrays.count_start, arrays.count_group
+    conflict_start, conflict_with = arrays.conflict_start, arrays.conflict_with
+    implications, count_start, count_group = arrays.implications, arrays.count_start, arrays.count_group
     best = -1
-    least = np.inf
     for u in range(left):
         g = groups[u]
-        if candidates(mask, g) == ONE or not mixed[MARGIN, g] < least:
+        if candidates(mask, g) == ONE:
             continue
         for p in range(conflict_start[g], conflict_start[g + 1]):
             if _label(conflict_with[p], chosen, mask) == chosen[LABEL, g]:
-                least = mixed[MARGIN, g]
-                best = g
+                best = _less_sure(best, g, mixed, mask)
                 break
     for q in range(implications.shape[0]):
         if best >= 0:
@@ -172,10 +164,7 @@ def _violating_group(groups, left, chosen, mixed, component, a, b, mask, arrays)
         g, then, k = implications[q, 0], implications[q, 1], implications[q, 2]
         here = _label(g, chosen, mask)
         if (k < 0 or here == k) and here != _label(then, chosen, mask):
-            if candidates(mask, g) != ONE:
-                best = g
-            elif candidates(mask, then) != ONE:
-                best = then
+            best = _less_sure(best, then if candidates(mask, g) == ONE else g, mixed, mask)
     for r in range(arrays.count_low.shape[0]):
         if best >= 0:
             break
@@ -183,31 +172,25 @@ def _violating_group(groups, left, chosen, mixed, component, a, b, mask, arrays)
         for p in range(count_start[r], count_start[r + 1]):
             if _label(count_group[p], chosen, mask) == arrays.count_component[r]:
                 have += arrays.count_coefficient[p]
-        if arrays.count_low[r] <= have <= arrays.count_high[r]:
-            continue
-        for p in range(count_start[r], count_start[r + 1]):
-            g = count_group[p]
-            if candidates(mask, g) != ONE and mixed[MARGIN, g] < least:
-                least = mixed[MARGIN, g]
-                best = g
+        if not arrays.count_low[r] <= have <= arrays.count_high[r]:
+            for p in range(count_start[r], count_start[r + 1]):
+                best = _less_sure(best, count_group[p], mixed, mask)
     for k in range(a.shape[0]):
         if best >= 0:
             break
         size = component[SIZE, k]
-        if a[k] <= size <= b[k]:
-            continue
-        for u in range(left):
-            g = groups[u]
-            inside = chosen[LABEL, g] == k
-            if (
-                candidates(mask, g) != ONE
-                and inside == (size > b[k])
-                and holds(mask, g, k)
-                and mixed[MARGIN, g] < least
-            ):
-                least = mixed[MARGIN, g]
-                best = g
+        if not a[k] <= size <= b[k]:
+            for u in range(left):
+                if holds(mask, groups[u], k) and (chosen[LABEL, groups[u]] == k) == (size > b[k]):
+                    best = _less_sure(best, groups[u], mixed, mask)
     return best
+
+
+@njit()
+def _less_sure(best, g, mixed, mask):
+    """Of two groups (-1: none yet) the undecided one whose label beats the next best by less."""
+    better = candidates(mask, g) != ONE and (best < 0 or mixed[MARGIN, g] < mixed[MARGIN, best])
+    return g if better else best
 
 
 @njit()
