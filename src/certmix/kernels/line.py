@@ -335,31 +335,13 @@ def cost_of(cuts, line):
 
 @njit()
 def descend(cuts, low, high, line):
-    """Improve cuts in place: hard EM, then single cuts by steps of every length; returns the cost.
+    """Improve cuts in place, one at a time by steps of every length; returns the cost.
 
     A cut that lies within its limits ``low`` and ``high`` stays there.
     """
     K = cuts.shape[0] - 1
     n = line.x.shape[0]
     best = cost_of(cuts, line)
-    trial = cuts.copy()
-    for _ in range(200):
-        for k in range(1, K):
-            left = mean_of(cuts[k - 1], cuts[k], line)
-            right = mean_of(cuts[k], cuts[k + 1], line)
-            if right > left:
-                tilt = slope_at(cuts[k + 1] - cuts[k], line.entropy) - slope_at(
-                    cuts[k] - cuts[k - 1], line.entropy
-                )
-                border = 0.5 * (left + right) + tilt / (line.precision * (right - left))
-                trial[k] = np.searchsorted(line.x, border)
-        for k in range(1, K):
-            trial[k] = min(max(trial[k], trial[k - 1] + 1, low[k]), n - (K - k), high[k])
-        cost = cost_of(trial, line)
-        if not cost < best:
-            break
-        best = cost
-        cuts[:] = trial
     for _ in range(50):
         before = best
         step = max(1, n // 4)
