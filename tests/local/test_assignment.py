@@ -9,8 +9,7 @@ import pytest
 
 from certmix.errors import CertmixError
 from certmix.local import assignment
-from certmix.local.assignment import assign, satisfies
-from certmix.local.programs import Program, special_groups
+from certmix.local.assignment import Program, assign, satisfies, special_groups
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import (
     CannotLink,

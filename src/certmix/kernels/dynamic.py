@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from certmix.kernels.compiled import njit
+from certmix.kernels.pairs import two_sum
 
 
 @njit()
@@ -42,15 +43,10 @@ def extend_layer(y, previous, previous_least, best, origin, chosen, mark, start,
         for m in range(1, min(largest, j) + 1):
             i = j - m
             u = y[i] - last
-            total = s1 + u
-            part = total - s1
-            e1 += (s1 - (total - part)) + (u - part)
-            s1 = total
-            u *= u
-            total = s2 + u
-            part = total - s2
-            e2 += (s2 - (total - part)) + (u - part)
-            s2 = total
+            s1, rest = two_sum(s1, u)
+            e1 += rest
+            s2, rest = two_sum(s2, u * u)
+            e2 += rest
             first = s1 + e1
             mean = first / m
             scatter = 0.5 * precision * max(0.0, (s2 + e2) - first * mean)

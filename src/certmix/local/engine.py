@@ -73,15 +73,11 @@ class SoftEM(LocalMethod):
         return em(problem, **arguments)
 
 
-class HardEMEngine:
+class HardEMEngine(LocalMethod):
     """Hard EM with exact assignment steps, local search and restarts."""
 
     name = "hard-em"
-    certified = False
-    honours: frozenset[Feature] = EVERY_FEATURE
-
-    def refusal(self, problem: Problem) -> str | None:
-        return None
+    honours = EVERY_FEATURE
 
     def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:
         from certmix.local.hard_em import offered  # compiled: other methods need not load it

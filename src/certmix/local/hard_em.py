@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from certmix import memory
 from certmix.errors import InputError
@@ -23,7 +24,6 @@ from certmix.kernels.clustering import Model, State, linear_costs
 from certmix.kernels.restarts import AT_LABELS, GO_ON, SPREAD_EVENLY, SPREAD_UNEVENLY, UNIFORM_EVENLY, explore
 from certmix.ledger import Ledger
 from certmix.local.assignment import satisfies
-from certmix.local.by_size import by_size
 from certmix.local.crossover import Parents, crossed
 from certmix.local.moves import SWAP_LIMIT, LocalSearch, binding
 from certmix.local.subsample import sampled_model
@@ -42,6 +42,7 @@ _TRIALS = 10  # perturbations of one clustering, for each component
 _FAILED = 8  # offspring in a row that are no better than the best
 # Clusterings that are rescored and polished when the instance's cost is only a bound on the objective.
 _POLISHED = 8
+_BY_SIZE = 5  # steps of k-means, before means are dealt to components whose sizes fit
 # Starts take turns.
 _STARTS = (SPREAD_EVENLY, SPREAD_EVENLY, UNIFORM_EVENLY, SPREAD_UNEVENLY)
 
@@ -231,7 +232,7 @@ class _Run:
         search = self.search
         search.explore(start, trials=-1)  # seeds only
         if self.tight:
-            search.mean[:] = by_size(self.instance, search.mean)
+            search.mean[:] = _by_size(self.instance, search.mean)
         return search.assigner(linear_costs(search.model, search.mean, search.price))
 
     def large(self, count: int) -> bool:
@@ -300,3 +301,20 @@ class _Run:
                 return
             labels, value, budget = self.search.polish(fresh, budget)
             self.offer(labels, value)
+
+
+def _by_size(instance: Instance, means: np.ndarray) -> np.ndarray:
+    """A few steps of k-means from these means (K, d), dealt to the components whose size limits fit their clusters."""
+    x, w = instance.points[0], instance.weight.astype(np.float64)  # a start: masses may do as they like
+    K = len(means)
+    for _ in range(_BY_SIZE):
+        nearest = ((x**2).sum(axis=1)[:, None] - 2.0 * x @ means.T + (means**2).sum(axis=1)).argmin(axis=1)
+        sizes = np.bincount(nearest, weights=w, minlength=K)
+        sums = np.zeros_like(means)
+        np.add.at(sums, nearest, w[:, None] * x)
+        means = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1.0)[:, None], means)
+    wrong = sizes[:, None] - np.clip(sizes[:, None], instance.size_lower, instance.size_upper)
+    of, component = linear_sum_assignment(np.abs(wrong))
+    dealt = np.empty_like(means)
+    dealt[component] = means[of]
+    return dealt
