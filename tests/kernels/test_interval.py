@@ -264,11 +264,11 @@ def explored(node: Node, arrays: Arrays, cutoff: float) -> tuple[int, float]:
     """State and bound of a node that the kernel has worked on, as a batch of one."""
     rest = unsettled(arrays)
     state, kind, which, index = (np.zeros(1, dtype=np.int64) for _ in range(4))
-    bound, at, centre = np.full(1, -np.inf), np.zeros(1), np.empty((1, *node.lo.shape))
+    bound, at = np.full(1, -np.inf), np.zeros(1)
     nodes = tuple(x[None] for x in (node.lo, node.hi, node.a, node.b, node.words))
     sums = [x[None] for x in (rest.weight, rest.mass, rest.points, rest.cost)]
     settled, start = Rest(rest.groups, rest.left, *sums), np.zeros(1, dtype=np.int64)
-    results = state, bound, kind, which, index, at, centre
+    results = state, bound, kind, which, index, at
     explore_batch(0, 1, nodes, cutoff, arrays, start, settled, results)
     return int(state[0]), float(bound[0])
 

@@ -247,19 +247,19 @@ def explore_batch(first, last, nodes, cutoff, arrays, start, settled, results):
 
     Every array has a row for each node: ``nodes`` are lower and upper ends of boxes, smallest and largest sizes, and
     candidate sets; ``settled`` is a ``Rest``, but the groups that are left in node i begin at ``start[i]``. Written are
-    the ``results``: OPEN, CLOSED or DECIDED, the bound, where to split (four arrays) and the minimiser. Holds no
+    the ``results``: OPEN, CLOSED or DECIDED, the bound, and where to split (four arrays). Holds no
     interpreter lock, so several threads can work on one batch.
 
     All steps are called from here, not from each other: a function is compiled again with each that calls it.
     """
     every_lo, every_hi, every_a, every_b, every_mask = nodes
     groups, left, weight, mass, points, cost = settled
-    state, bound, kind, which, index, at, every_centre = results
+    state, bound, kind, which, index, at = results
     n = arrays.entropy.shape[1] - 1
+    centre = np.empty(every_lo.shape[1:])
     minorant = new_minorant(every_mask.shape[1], every_lo.shape[1], every_lo.shape[2], arrays.mass)
     for i in range(first, last):
         lo, hi, a, b, mask = every_lo[i], every_hi[i], every_a[i], every_b[i], every_mask[i]
-        centre = every_centre[i]
         listed = groups[start[i] : start[i] + left[i]]
         rest = Rest(listed, left[i : i + 1], weight[i], mass[i], points[i], cost[i])
         ordered = np.empty((0, 0, 0), dtype=np.int64)

@@ -21,7 +21,6 @@ from certmix.search.bounds.counting import CountingBound
 from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.interval import IntervalBound
 from certmix.search.bounds.line import MANY_SAMPLES, LineBound, applies
-from certmix.search.heuristics import NodeCentres
 from certmix.search.loop import Search, search
 from certmix.search.record import NO_SPLITS, RunRecord, Splits
 from certmix.search.spread import finish_on
@@ -239,7 +238,7 @@ def interval_search(
 ) -> Search:
     """A search over boxes of means that writes its splits down if somebody will ask for them."""
     bound = IntervalBound(instance, threads, Splits() if options.certificate else NO_SPLITS)
-    return Search(bound, ledger, options, NodeCentres(instance), state=state)
+    return Search(bound, ledger, options, state=state)
 
 
 def reduced(problem: Problem, ledger: Ledger) -> Instance:

@@ -21,8 +21,6 @@ from certmix.status import Termination
 LARGEST_BATCH = 512
 DIVING_BATCH = 64
 
-Heuristic = Callable[[Explored, int, Ledger], None]
-
 
 class Search:
     """A branch-and-bound search that can be run, paused and run again.
@@ -44,14 +42,12 @@ class Search:
         bound: Bound,
         ledger: Ledger,
         options: Options,
-        heuristic: Heuristic | None = None,
         largest_batch: int = LARGEST_BATCH,
         first_batch: int = 1,
         open_bytes: float = OPEN_BYTES,
         state: State | None = None,
     ) -> None:
         self.bound = bound
-        self.heuristic = heuristic
         self.ledger = ledger
         self.options = options
         self.frontier = Frontier(
@@ -157,8 +153,6 @@ class Search:
             explored = self.bound.explore(nodes, against)
             for labels in explored.clusterings:
                 ledger.offer(labels, "tree")
-            if self.heuristic is not None:
-                self.heuristic(explored, self.nodes + len(nodes), ledger)
         except BaseException:
             self._back(nodes)
             raise

@@ -19,7 +19,7 @@ from certmix.search.record import NO_SPLITS, Splits
 from certmix.search.threads import Threads
 from certmix.state import State
 
-SPLIT_FIELDS = ("kind", "which", "index", "at", "centre")
+SPLIT_FIELDS = ("kind", "which", "index", "at")
 
 
 class IntervalBound:
@@ -108,9 +108,8 @@ class IntervalBound:
 
     def _no_split(self, count: int) -> dict[str, np.ndarray]:
         """Fields that exploring a node fills."""
-        K, d = self.instance.n_components, self.instance.n_features
         whole = {name: np.zeros(count, dtype=np.int64) for name in ("kind", "which", "index")}
-        return {**whole, "at": np.zeros(count), "centre": np.zeros((count, K, d))}
+        return {**whole, "at": np.zeros(count)}
 
     def explore(self, nodes: Nodes, cutoff: float) -> Explored:
         f = {name: array.copy() for name, array in nodes.fields.items()}
@@ -124,7 +123,7 @@ class IntervalBound:
         groups = np.concatenate(f["left"])
         columns = f["lo"], f["hi"], f["a"], f["b"], mask
         settled = Rest(groups, count, f["weight"], f["mass"], f["points"], f["cost"])
-        results = state, inner, f["kind"], f["which"], f["index"], f["at"], f["centre"]
+        results = state, inner, f["kind"], f["which"], f["index"], f["at"]
         told = columns, cutoff + error, self.arrays, start, settled, results
         self.threads.over(B, lambda first, last: explore_batch(first, last, *told))
         f["mask"] = mask.astype(self._stored)
