@@ -95,10 +95,13 @@ def test_the_largest_bounds_come_first_when_asked_for() -> None:
 class Thing:
     """An object that a node carries."""
 
+    def __len__(self) -> int:
+        return 0
+
 
 def test_nodes_that_were_taken_or_dropped_are_forgotten() -> None:
     """Nothing here keeps a settled or pruned node's objects alive, and places are given back."""
-    frontier = Frontier(Nodes({"bound": np.zeros(1), "thing": np.array([None])}))
+    frontier = Frontier(Nodes({"bound": np.zeros(1), "thing": np.array([Thing()])}))
     frontier.pop(1)
     things = np.array([Thing() for _ in range(100)], dtype=object)
     alive = [weakref.ref(thing) for thing in things]

@@ -80,7 +80,9 @@ def hard_em(
         run.take_start(np.asarray(start))
     count = default_restarts(instance) if restarts is None else restarts
     complete = run.large(count) if instance.n_groups > MANY_GROUPS else run.small(count)
-    return run.finish(complete)
+    if run.pool:
+        run.polish()
+    return None if run.labels is None else Found(run.labels, run.value, complete)
 
 
 def offered(
@@ -281,11 +283,6 @@ class _Run:
             self.labels, self.value = labels.copy(), value
             if self.callback is not None:
                 self.callback(self.labels, value)
-
-    def finish(self, complete: bool) -> Found | None:
-        if self.pool:
-            self.polish()
-        return None if self.labels is None else Found(self.labels, self.value, complete)
 
     def polish(self) -> None:
         """Polish the best few, then some fresh starts, by the evaluator: it sees what the cost does not."""

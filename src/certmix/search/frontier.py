@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -210,13 +209,5 @@ def _filled(name: str, like: np.ndarray, arrays: Mapping[str, np.ndarray]) -> np
 
 
 def _loose_bytes(fields: dict[str, np.ndarray]) -> int:
-    """What the objects in object fields take."""
-    return sum(_bytes_of(x) for a in fields.values() if a.dtype == object for x in a)
-
-
-def _bytes_of(thing: Any) -> int:
-    if isinstance(thing, bytes):
-        return len(thing)
-    if isinstance(thing, tuple):
-        return sum(_bytes_of(part) for part in thing)
-    return int(getattr(thing, "nbytes", 0))
+    """What the texts of bytes in object fields take."""
+    return sum(len(x) for a in fields.values() if a.dtype == object for x in a)

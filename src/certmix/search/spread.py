@@ -76,6 +76,7 @@ class Spread:
     def __init__(self, search: Search, engine: str, cluster: Cluster) -> None:
         self.search, self.engine, self.cluster = search, engine, cluster
         self.ledger, self.options = search.ledger, search.options
+        self._number = 0  # of the next task
         self._idle = False  # a worker found nothing to do in a node: nobody would ever settle it
 
     def finish(self) -> Termination:
@@ -85,20 +86,23 @@ class Spread:
             reason = self.search.run(pause=lambda: len(self.search.frontier) >= enough)  # noqa: B023
             if reason is not None:
                 return reason
+            self._number = 0
             try:
-                for number, answer in self.cluster.side_by_side(
-                    _Tasks(self), self._over, self.ledger.problem
-                ):
+                for number, answer in self.cluster.side_by_side(self, self._over, self.ledger.problem):
                     self._take_in(number, answer)
             finally:
                 self.search.take_back()
         return self.search.finish()
 
-    def task(self, number: int) -> NodesTask | None:
-        """The next node to explore; None when none is open."""
-        node = None if self._idle else self.search.hand_out(number)
+    def __iter__(self) -> Iterator[NodesTask]:
+        """Tasks for as long as there are open nodes; it may be asked again when there were none."""
+        return self
+
+    def __next__(self) -> NodesTask:
+        node = None if self._idle else self.search.hand_out(self._number)
         if node is None:
-            return None
+            raise StopIteration
+        self._number += 1
         found = self.ledger.incumbent
         return NodesTask(
             self.engine,
@@ -120,23 +124,6 @@ class Spread:
         self.ledger.open_nodes = len(self.search.frontier) + len(self.search.frontier.handed_out)
         self.ledger.raise_bound(self.search.proved)
         return stop_reason(self.ledger, self.options) is not None
-
-
-class _Tasks:
-    """Tasks for as long as there are open nodes; it may be asked again when there were none."""
-
-    def __init__(self, spread: Spread) -> None:
-        self._spread, self._number = spread, 0
-
-    def __iter__(self) -> Iterator[NodesTask]:
-        return self
-
-    def __next__(self) -> NodesTask:
-        task = self._spread.task(self._number)
-        if task is None:
-            raise StopIteration
-        self._number += 1
-        return task
 
 
 def finish_on(search: Search, engine: str, cluster: Cluster | None) -> Termination:

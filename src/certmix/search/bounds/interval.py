@@ -132,7 +132,7 @@ class IntervalBound:
         f["bound"] = np.maximum(nodes.bound, inner - error)
         found = []
         for i in np.flatnonzero(state == DECIDED).tolist():
-            labels = self._labels(mask[i])
+            labels = self.instance.expand(unpacked(mask[i], self.instance.n_components).argmax(axis=1))
             found.append(labels)
             f["bound"][i] = max(f["bound"][i], self.leaf_value(labels))
         return Explored(Nodes(f), state == OPEN, found)
@@ -162,9 +162,6 @@ class IntervalBound:
                 left["mask"][i, index] = bit
                 right["mask"][i, index] &= ~bit
         return Nodes.join([Nodes(left), Nodes(right)])
-
-    def _labels(self, mask: np.ndarray) -> np.ndarray:
-        return self.instance.expand(unpacked(mask, self.instance.n_components).argmax(axis=1))
 
     def leaf_value(self, labels: np.ndarray) -> float:
         """The bound of a decided node."""
