@@ -28,11 +28,8 @@ def propagate_rest(mask, a, b, n, arrays, groups, left, settled):
     K = a.shape[0]
     weight, implications = arrays.weight, arrays.implications
     conflict_start, conflict_with = arrays.conflict_start, arrays.conflict_with
-    count_start, count_group, count_coefficient = (
-        arrays.count_start,
-        arrays.count_group,
-        arrays.count_coefficient,
-    )
+    count_start, count_group = arrays.count_start, arrays.count_group
+    count_coefficient = arrays.count_coefficient
     count_component, count_low, count_high = arrays.count_component, arrays.count_low, arrays.count_high
     sure = np.empty(K)
     possible = np.empty(K)

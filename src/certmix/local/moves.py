@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -110,7 +112,7 @@ class LocalSearch:
                 budget -= 1
                 found = self.merit(trial)
                 if found < (merit[0], merit[1] - 1e-12 * (1 + abs(merit[1]))):
-                    best, merit, improved = trial.copy(), found, True
+                    best, merit, improved = trial, found, True
                     break
                 if budget <= 0:
                     break
@@ -147,21 +149,18 @@ class LocalSearch:
             self.model = self.model._replace(entropy=np.array(entropy_tables(problem, level)[0]))
 
 
-def _neighbours(labels: np.ndarray, N: int, K: int):  # type: ignore[no-untyped-def]
-    """Every single move, then every swap; each trial is only valid until the next."""
-    trial = labels.copy()
+def _neighbours(labels: np.ndarray, N: int, K: int) -> Iterator[np.ndarray]:
+    """Every single move, then every swap."""
+    for g, k in itertools.product(range(N), range(K)):
+        if k != labels[g]:
+            moved = labels.copy()
+            moved[g] = k
+            yield moved
     for g in range(N):
-        for k in range(K):
-            if k != labels[g]:
-                trial[g] = k
-                yield trial
-        trial[g] = labels[g]
-    for g in range(N):
-        for h in range(g):
-            if labels[g] != labels[h]:
-                trial[g], trial[h] = labels[h], labels[g]
-                yield trial
-                trial[g], trial[h] = labels[g], labels[h]
+        for h in np.flatnonzero(labels[:g] != labels[g]):
+            swapped = labels.copy()
+            swapped[g], swapped[h] = labels[h], labels[g]
+            yield swapped
 
 
 def binding(instance: Instance) -> bool:
@@ -174,7 +173,8 @@ def binding(instance: Instance) -> bool:
 def search_model(instance: Instance) -> Model:
     """Lay out an instance for the kernels."""
     N, d = instance.n_groups, instance.n_features
-    group, links = _links(instance)
+    table = _links(instance)
+    group, links = table[:, 0], table[:, 1:]
     order = np.argsort(group, kind="stable")
     single = np.ones(N, dtype=np.bool_)
     single[group[links[:, 0] != COUNT]] = False
@@ -206,25 +206,14 @@ def search_model(instance: Instance) -> Model:
     )
 
 
-def _links(instance: Instance) -> tuple[np.ndarray, np.ndarray]:
+def _links(instance: Instance) -> np.ndarray:
     """What ties a group to others: the group, and (kind, other or row, component or coefficient)."""
     a, b = instance.conflicts.T
     group, then, component = instance.implications.T
-    ends = [a, b, group, then]
-    parts = [
-        _triples(CONFLICT, b, np.zeros(len(b))),
-        _triples(CONFLICT, a, np.zeros(len(a))),
-        _triples(IMPLIES, then, component),
-        _triples(IMPLIED, group, component),
-    ]
-    for r, row in enumerate(instance.counts):
-        ends.append(row.groups)
-        parts.append(_triples(COUNT, np.full(len(row.groups), r), row.coefficient))
-    return np.concatenate(ends).astype(np.int64), np.concatenate(parts).astype(np.int64)
-
-
-def _triples(kind: int, other: np.ndarray, extra: np.ndarray) -> np.ndarray:
-    return np.column_stack([np.full(len(other), kind), other, extra])
+    parts = [(a, CONFLICT, b, 0), (b, CONFLICT, a, 0), (group, IMPLIES, then, component)]
+    parts += [(then, IMPLIED, group, component)]
+    parts += [(row.groups, COUNT, r, row.coefficient) for r, row in enumerate(instance.counts)]
+    return np.concatenate([np.column_stack(np.broadcast_arrays(*part)) for part in parts]).astype(np.int64)
 
 
 def _fresh(array: np.ndarray, dtype: type) -> np.ndarray:

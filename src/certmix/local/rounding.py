@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -33,12 +34,9 @@ def conclude(
     means: np.ndarray,
     weights: np.ndarray,
     own_labels: np.ndarray | None = None,
-    responsibilities: np.ndarray | None = None,
-    history: Sequence[float] = (),
-    iterations: int = 0,
-    converged: bool = True,
     during: frozenset[Feature] = frozenset(),
     notes: Sequence[str] = (),
+    **told: Any,
 ) -> LocalSolution:
     """Score a method's answer at its own parameters, round it under every constraint and score that again."""
     problem = instance.problem
@@ -61,9 +59,6 @@ def conclude(
         weights=weights,
         value=float(value) if not math.isnan(value) else math.inf,
         rescored=rescored,
-        iterations=iterations,
-        history=tuple(map(float, history)),
-        converged=converged,
-        responsibilities=responsibilities,
         notes=(*constraint_notes(problem, method, during), *notes),
+        **told,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,15 +38,16 @@ class LocalSolution:
     rescored: (
         float  # the objective of ``labels`` at the best parameters for them; infinite when there are none
     )
-    iterations: int
-    history: tuple[float, ...]  # what the method itself minimises, after every iteration
-    converged: bool  # False when a limit on iterations or time ended the method
+    iterations: int = 0
+    history: Sequence[float] = ()  # what the method itself minimises, after every iteration
+    converged: bool = True  # False when a limit on iterations or time ended the method
     responsibilities: np.ndarray | None = None  # (n, K)
     notes: tuple[
         str, ...
     ] = ()  # which side constraints were honoured while iterating, and other reservations
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "history", tuple(map(float, self.history)))
         for name in ("labels", "own_labels", "means", "weights", "responsibilities"):
             array = getattr(self, name)
             if array is not None:

@@ -148,9 +148,7 @@ class CountingBound:
         """The sets whose reduced cost, at the multipliers of a node's parent, is no more than what is lacking there."""
         if not self.sets or not math.isfinite(lacking):
             return self.sets
-        members, means = (
-            np.array(rows) for rows in zip(*((s.members, s.mean) for s in self.sets), strict=True)
-        )
+        members, means = np.array([s.members for s in self.sets]), np.array([s.mean for s in self.sets])
         trios = self._told(sides)
         reduced = np.array([each.cost for each in self.sets]) - members @ multipliers
         reduced += trios.held(members) @ trios.prices

@@ -107,13 +107,9 @@ def _component(
     below, above = mean - p.mean_lower[k], p.mean_upper[k] - mean
     room = np.where(gradient > 0, below, above)
     room = np.where(np.abs(gradient) > blur, room, np.maximum(below, above))
-    diagonal = precision.diagonal and prior.diagonal
-    hessian = (
-        load * precision.entries[own] + prior.entries[k]
-        if diagonal
-        else load[:, None] * precision[own] + prior[k]
-    )
-    return forms, _lost(gradient, blur, room, hessian)
+    if precision.diagonal and prior.diagonal:
+        return forms, _lost(gradient, blur, room, load * precision.entries[own] + prior.entries[k])
+    return forms, _lost(gradient, blur, room, load[:, None] * precision[own] + prior[k])
 
 
 def _lost(gradient: np.ndarray, blur: np.ndarray, room: np.ndarray, hessian: np.ndarray) -> float:

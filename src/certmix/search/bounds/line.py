@@ -216,9 +216,8 @@ def _as_bytes(ladder: Ladder) -> bytes:
 def _from_bytes(content: bytes) -> Ladder:
     numbers = np.frombuffer(content, dtype=np.int64)
     count = int(numbers[0])
-    low, high, first, last, rung = (
-        part.copy() for part in np.split(numbers[1:], count * np.arange(1, 5))
-    )  # kernels take arrays that can be written to
+    # A copy: kernels take arrays that can be written to.
+    low, high, first, last, rung = np.split(numbers[1:].copy(), count * np.arange(1, 5))
     return Ladder(low, high, rung, first, last)
 
 
