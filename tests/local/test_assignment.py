@@ -9,7 +9,7 @@ import pytest
 
 from certmix.errors import CertmixError
 from certmix.local import assignment
-from certmix.local.assignment import Program, assign, satisfies, special_groups
+from certmix.local.assignment import Assigner, Program, satisfies, special_groups
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import (
     CannotLink,
@@ -58,7 +58,7 @@ def test_cheapest_labels_under_every_constraint(small: int, monkeypatch: pytest.
         costs = rng.normal(size=instance.allowed.shape)
         if seed % 5 == 0:
             costs = np.round(costs)  # ties
-        labels, best = assign(instance, costs), brute_force(instance, costs)
+        labels, best = Assigner(instance)(costs), brute_force(instance, costs)
         assert value_of(costs, labels) == pytest.approx(best, abs=1e-9)
         if labels is not None:
             assert is_feasible(instance.problem, instance.expand(labels))
@@ -111,7 +111,7 @@ def test_reduced_costs_close_nothing_that_is_needed(monkeypatch: pytest.MonkeyPa
         full = Program(
             instance, np.arange(instance.n_groups), size_limits=(instance.size_lower, instance.size_upper)
         )
-        expected, labels = full.solve(costs), assign(instance, costs)
+        expected, labels = full.solve(costs), Assigner(instance)(costs)
         assert value_of(costs, labels) == pytest.approx(value_of(costs, expected), abs=1e-7)
         if labels is not None:
             assert satisfies(instance, labels)
@@ -125,7 +125,7 @@ def test_size_limits_alone_scale_to_many_samples() -> None:
     n, K = 20_000, 5
     instance = reduce(Problem(rng.normal(size=(n, 2)), K, variance=1.0, constraints=[MinimumSize(n // K)]))
     costs = rng.normal(size=(n, K)) + 0.5 * np.arange(K)
-    labels = assign(instance, costs)
+    labels = Assigner(instance)(costs)
     assert labels is not None
     assert np.all(np.bincount(labels) == n // K)
     for k in range(K):  # no two samples gain by trading places
@@ -142,7 +142,7 @@ def test_groups_of_equal_weight_share_the_flow() -> None:
         Problem(np.arange(10.0), 2, variance=1.0, constraints=[*links, MaximumSize(5, 0), MinimumSize(3, 0)])
     )
     costs = np.column_stack([np.zeros(5), np.arange(5.0)])
-    labels = assign(instance, costs)
+    labels = Assigner(instance)(costs)
     assert labels is not None
     assert labels.tolist() == [1, 1, 1, 0, 0]
 
@@ -151,9 +151,9 @@ def test_contradictions_have_no_assignment() -> None:
     """A known label against a conflict, and counts that cannot be met, give None rather than labels."""
     data = np.arange(4.0)
     fixed = [Label(0, 0), Label(1, 0), CannotLink(0, 1)]
-    assert assign(reduce(Problem(data, 2, variance=1.0, constraints=fixed)), np.zeros((4, 2))) is None
+    assert Assigner(reduce(Problem(data, 2, variance=1.0, constraints=fixed)))(np.zeros((4, 2))) is None
     counts = [Partitioning([0, 1, 2], 0, 3), MaximumSize(2, 0)]
-    assert assign(reduce(Problem(data, 2, variance=1.0, constraints=counts)), np.zeros((4, 2))) is None
+    assert Assigner(reduce(Problem(data, 2, variance=1.0, constraints=counts)))(np.zeros((4, 2))) is None
 
 
 def test_special_groups_are_those_in_constraints_or_of_several_samples() -> None:

@@ -4,8 +4,8 @@ A node says: component k's mean lies in the box ``[lo_k, hi_k]``, its size in ``
 one of the components in its candidate set. ``mean`` is always the minimiser of the component's quadratic cost
 for its own members.
 
-Rounding: comparisons that remove a candidate leave a relative slack of ``SLACK``; boxes are widened by the rounding of
-the sums behind them; a bound is lowered by ``(2 N + 64) eps`` times the sum of the absolute values that were added up.
+Rounding: as in :mod:`.contraction`; a bound is lowered by ``(2 N + 64) eps`` times the sum of the absolute values that
+were added up.
 """
 
 from __future__ import annotations

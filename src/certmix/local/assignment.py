@@ -25,14 +25,6 @@ from certmix.stopping import current
 _SMALL = 3000
 
 
-def assign(instance: Instance, costs: np.ndarray) -> np.ndarray | None:
-    """Cheapest labels of the groups under all constraints of the instance; None when there are none.
-
-    ``costs`` are those of every group in every component, (N, K), with the group's weight in them.
-    """
-    return Assigner(instance)(costs)
-
-
 def satisfies(instance: Instance, labels: np.ndarray) -> bool:
     """Whether labels of the groups satisfy every constraint of the instance."""
     if instance.groups.contradiction or not _sizes_hold(instance, labels):
@@ -43,7 +35,11 @@ def satisfies(instance: Instance, labels: np.ndarray) -> bool:
 
 
 class Assigner:
-    """:func:`assign` for one instance, with what does not depend on the costs worked out once."""
+    """Cheapest labels of the groups of one instance under all of its constraints; None when there are none.
+
+    ``costs`` are those of every group in every component, (N, K), with the group's weight in them. What does not depend
+    on them is worked out once.
+    """
 
     def __init__(self, instance: Instance, *, time_limit: float | None = None) -> None:
         self.instance = instance

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from certmix.errors import InfeasibleError
-from certmix.local.assignment import assign
+from certmix.local.assignment import Assigner
 from certmix.local.parameters import group_costs
 from certmix.local.solution import LocalSolution, constraint_notes
 from certmix.presolve.instance import Instance
@@ -23,7 +23,7 @@ def rounded_labels(instance: Instance, costs: np.ndarray) -> np.ndarray | None:
     # A component without weight costs infinitely much, but a size limit may still have to be met with it.
     finite = grouped[np.isfinite(grouped)]
     dear = (float(np.abs(finite).max()) if len(finite) else 1.0) * 10 + 1e3
-    labels = assign(instance, np.where(np.isfinite(grouped), grouped, dear))
+    labels = Assigner(instance)(np.where(np.isfinite(grouped), grouped, dear))
     return None if labels is None else instance.expand(labels)
 
 
