@@ -22,6 +22,7 @@ from certmix import memory
 from certmix.errors import InputError
 from certmix.kernels.clustering import Model, State, linear_costs
 from certmix.kernels.restarts import AT_LABELS, GO_ON, SPREAD_EVENLY, SPREAD_UNEVENLY, UNIFORM_EVENLY, explore
+from certmix.kernels.sweeps import hartigan, lloyd
 from certmix.ledger import Ledger
 from certmix.local.assignment import satisfies
 from certmix.local.crossover import Parents, crossed
@@ -254,14 +255,22 @@ class _Run:
         return True
 
     def descend(self, labels: np.ndarray) -> tuple[np.ndarray, float]:
-        """Classification EM and single moves; before, where something binds, with the exact assignment step."""
+        """Classification EM and single moves, in short compiled steps: passes over very many groups take long."""
         search = self.search
         cost = search.load(labels)
         if binding(self.instance):
             while not self.late and search.descend(search.state.label.copy(), cost, 3):
                 cost = search.load(search.state.label)
             labels = search.state.label.copy()
-        found = search.explore(AT_LABELS)
+        before = np.full((len(search.price), search.mean.shape[1] + 1), np.nan)
+        for _ in range(40):
+            if self.late or lloyd(search.model, search.state, search.mean, search.price, 5, before) < 5:
+                break
+        active = np.ones(len(search.price), dtype=np.bool_)
+        for _ in range(40):
+            if self.late or hartigan(search.model, search.state, 3, active) == 0:
+                break
+        found = search.explore(GO_ON)
         return (search.state.label.copy(), found) if found <= cost else (labels, cost)
 
     # -- bookkeeping -----------------------------------------------------------------------------------------
