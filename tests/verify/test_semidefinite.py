@@ -236,7 +236,7 @@ def test_hopeless_pairs_are_those_that_the_kernel_finds(weighted: bool, anchored
         for a, b, no in zip(i, j, ours, strict=True):
             b_ = must if b < 0 and a != must else b
             kernel = (b >= 0 and apart[a, b]) or not together(
-                a, b_, N, r, weight.astype(float), apart, must, price, 1, n, target, *scratch
+                a, b_, N, r, weight.astype(float), apart, must, price, 1, n, 0, target, *scratch
             )
             assert no or not kernel, f"seed {seed}: ({a}, {b})"
             cheap = cheapest(a, b, weight, N, apart, anchors, price)

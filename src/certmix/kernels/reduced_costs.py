@@ -51,11 +51,12 @@ def sift_down(ratio, heavy, at, count):
 
 
 @njit()
-def together(i, j, slack, r, weight, apart, must, price, low, high, cutoff, ratio, heavy):
+def together(i, j, slack, r, weight, apart, must, price, low, high, size, cutoff, ratio, heavy):
     """Can i and j (j = -1: i alone) be together in a cluster of this block at less than ``cutoff``?
 
     ``price[m]`` is the bound when some component of this pool has m samples, ``must`` a super-point that is in the
-    cluster anyway (or -1), ``[low, high]`` the sizes of this block.
+    cluster anyway (or -1), ``[low, high]`` the sizes of this block. Most pairs can be together at ``size`` (0: none) in
+    whatever order others join: that is looked at first, and saves the exact test.
     """
     count = _fill(i, j, slack, r, weight, apart, must, ratio, heavy)
     if count < 0:
@@ -65,6 +66,17 @@ def together(i, j, slack, r, weight, apart, must, price, low, high, cutoff, rati
     if j >= 0:
         start += weight[j]
         base = r[i] * r[j] * slack[i, j]
+    budget = 0.5 * size * (cutoff - price[size]) - base
+    if start <= size and price[size] < cutoff and budget >= 0:
+        # Whoever costs no more than the average that is left may come: if they fill the cluster, it is affordable.
+        filled = start
+        for p in range(count):
+            if filled >= size:
+                break
+            if ratio[p] * (size - start) <= budget:
+                filled += heavy[p]
+        if filled >= size:
+            return True
     for p in range(count // 2 - 1, -1, -1):
         sift_down(ratio, heavy, p, count)
     filled = start
@@ -88,35 +100,6 @@ def together(i, j, slack, r, weight, apart, must, price, low, high, cutoff, rati
 
 
 @njit()
-def quick_no(i, j, slack, r, weight, apart, must, price, size, cutoff, ratio, heavy):
-    """True when the pair cannot be excluded because at ``size`` a greedy filling is already cheap enough.
-
-    Only a filter: it saves the exact test of a pair that would pass it.
-    """
-    if price[size] >= cutoff:
-        return False
-    count = _fill(i, j, slack, r, weight, apart, must, ratio, heavy)
-    if count < 0:
-        return False
-    start = weight[i] + (weight[j] if j >= 0 else 0.0)
-    if start > size:
-        return False
-    budget = 0.5 * size * (cutoff - price[size]) - (r[i] * r[j] * slack[i, j] if j >= 0 else 0.0)
-    if budget < 0:
-        return False
-    # Whoever costs no more than the average that is left may come: if they fill the cluster, it is affordable.
-    need = size - start
-    limit = budget / need if need > 0 else np.inf
-    have = 0.0
-    for p in range(count):
-        if ratio[p] <= limit:
-            have += heavy[p]
-            if have >= need:
-                return True
-    return have >= need
-
-
-@njit()
 def find_apart(
     first, last, rows, columns, slack, r, weight, apart, must, price, low, high, size, cutoff, result
 ):
@@ -127,10 +110,6 @@ def find_apart(
     for q in range(first, last):
         i = rows[q]
         j = columns[q]
-        if j >= 0 and apart[i, j]:
-            result[q] = False
-            continue
-        if size > 0 and quick_no(i, j, slack, r, weight, apart, must, price, size, cutoff, ratio, heavy):
-            result[q] = True
-            continue
-        result[q] = together(i, j, slack, r, weight, apart, must, price, low, high, cutoff, ratio, heavy)
+        result[q] = not (j >= 0 and apart[i, j]) and together(
+            i, j, slack, r, weight, apart, must, price, low, high, size, cutoff, ratio, heavy
+        )
