@@ -33,8 +33,9 @@ def component_costs(instance: Instance, labels: np.ndarray, scale: Scale) -> np.
         c = 0 if instance.shared else k
         gap = instance.points[c] - instance.whitened(k, point.means[k])
         costs[:, k] = 0.5 * np.einsum("ij,ij->i", instance.mass * gap, gap)
-        costs[:, k] += instance.scatter[c] - instance.scatter[0]
-        costs[:, k] = costs[:, k] / instance.weight - scale.level
+        costs[:, k] = (
+            costs[:, k] + instance.scatter[c] - instance.scatter[0]
+        ) / instance.weight - scale.level
         if instance.counted:
             costs[:, k] += problem.covariance.half_log_det[k]
         if sizes_cost(problem):
