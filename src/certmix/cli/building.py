@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from certmix.cli import parsing
 from certmix.cli.flags import flag, in_words
-from certmix.cli.request import BUILT_IN, DATA, RULES, Request, built_in, given
+from certmix.cli.request import BUILT_IN, DATA, OF_MIXTURES, RULES, Request, built_in, given, stated
 from certmix.errors import CovarianceWarning, InputError
 from certmix.hints import did_you_mean
 from certmix.options import options_of
@@ -93,15 +93,7 @@ class Prepared:
         if self.kmeans:
             _refuse_beside_kmeans(request)
         self.data = data = read_data(request)
-        self.covariance_given = bool(data.known) or any(
-            option is not None
-            for option in (
-                request.variance,
-                request.variance_range,
-                request.precision,
-                request.precision_from,
-            )
-        )
+        self.covariance_given = bool(data.known) or "covariance" in stated(request)
         covariance = {} if self.kmeans else _covariance(request, data)
         self.noise = _noise(request, kmeans=self.kmeans)
         self.constraints = _constraints(request, data)
@@ -202,15 +194,7 @@ def _check_covariance_options(request: Request) -> None:
 
 def _refuse_beside_kmeans(request: Request) -> None:
     """K-means has no weights, no covariance and no prior."""
-    for name in (
-        "variance",
-        "variance_range",
-        "precision",
-        "precision_from",
-        "class_column",
-        "prior",
-        "noise",
-    ):
+    for name in (*OF_MIXTURES, "noise"):
         if getattr(request, name):
             option = flag(name, options_of(Request)[name])
             raise InputError(f"{option} has no place in k-means (--weights none), the sum of squares alone")

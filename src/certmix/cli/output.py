@@ -109,8 +109,8 @@ def write_files(result: Result, asked: Asked, directory: Path, margins: Stabilit
         if result.labels is None:
             (directory / name).unlink(missing_ok=True)
         else:
-            write_text(directory / name, _csv(rows(result, asked)))
-    write_text(directory / "trace.csv", _csv(_trace(result)))
+            write_text(directory / name, as_csv(rows(result, asked)))
+    write_text(directory / "trace.csv", as_csv(_trace(result)))
     save(result, directory / "result", extra=_extra(asked))
     if margins is None:
         for name in (STABILITY, ALTERNATIVES):
@@ -131,7 +131,7 @@ def write_certificate(certificate: Certificate | None, stem: Path) -> None:
         stem.with_name(stem.name + ending).unlink(missing_ok=True)
 
 
-def _csv(rows: Iterable[Sequence[Any]]) -> str:
+def as_csv(rows: Iterable[Sequence[Any]]) -> str:
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()

@@ -4,45 +4,31 @@ from __future__ import annotations
 
 import pathlib
 from dataclasses import dataclass
-from typing import Annotated
 
 from certmix.cli.request import Request
 from certmix.cli.solve import Output
-from certmix.options import Option, Options
-
-WITHOUT = (
-    "n_components",
-    "start",
-    "report",
-    "constraint_costs",
-)  # these are about one number of components
+from certmix.options import Options, option
 
 
 @dataclass(frozen=True, kw_only=True)
 class PathOutput(Output):
     """What to compare, and what to do with it."""
 
-    k: Annotated[
-        str,
-        Option(
-            "Numbers of components: 1:8 (both included), or 2,3,5.",
-            flags=("-k", "--k"),
-            metavar="LO:HI",
-            panel="",
-        ),
-    ] = "1:8"
-    out: Annotated[
-        pathlib.Path | None,
-        Option(
-            "Write path.json, path.csv, certificate.json, and the files of certmix solve in a folder for every K.",
-            metavar="DIR",
-            panel="Output",
-        ),
-    ] = None
-    plot: Annotated[
-        pathlib.Path | None,
-        Option("Draw the intervals against K: PNG, PDF or SVG.", metavar="FILE", panel="Output"),
-    ] = None
+    k: str = option(
+        "Numbers of components: 1:8 (both included), or 2,3,5.",
+        "1:8",
+        flags=("-k", "--k"),
+        metavar="LO:HI",
+        panel="",
+    )
+    out: pathlib.Path | None = option(
+        "Write path.json, path.csv, certificate.json, and the files of certmix solve in a folder for every K.",
+        metavar="DIR",
+        panel="Output",
+    )
+    plot: pathlib.Path | None = option(
+        "Draw the intervals against K: PNG, PDF or SVG.", metavar="FILE", panel="Output"
+    )
 
 
 def path_command(request: Request, options: Options, output: PathOutput) -> int:
