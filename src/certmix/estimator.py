@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from certmix.solving import solve
 from certmix.status import Status
 
 
+@dataclass(repr=False, eq=False)
 class CertifiedGaussianMixture(CertifiedClustering):
     r"""Gaussian mixture clustering with a proof of how good the clustering is.
 
@@ -141,72 +143,19 @@ class CertifiedGaussianMixture(CertifiedClustering):
     [2, 2]
     """
 
-    def __init__(
-        self,
-        n_components: int | str = 2,
-        *,
-        n_components_range: Any = (1, 8),
-        variance: Any = None,
-        precision: Any = None,
-        covariance: Any = None,
-        variance_range: Any = None,
-        weights: Any = "free",
-        prior: Any = None,
-        mean_bounds: Any = None,
-        weight_bounds: Any = None,
-        engine: str = "auto",
-        gap: float = 1e-6,
-        absolute_gap: float = 0.0,
-        time_limit: float | None = None,
-        node_limit: int | None = None,
-        memory_limit: int | str | None = None,
-        threads: int | None = None,
-        random_state: Any = None,
-        restarts: int | None = None,
-        n_init: int | None = None,
-        init: Any = None,
-        min_size: int | None = None,
-        max_size: int | None = None,
-        noise: Any = None,
-        missing: str = "error",
-        noise_max: int | None = None,
-        noise_min: int | None = None,
-        engine_options: dict[str, Any] | None = None,
-        verify: Any = "auto",
-        certificate: bool | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.n_components = n_components
-        self.n_components_range = n_components_range
-        self.variance = variance
-        self.precision = precision
-        self.covariance = covariance
-        self.variance_range = variance_range
-        self.weights = weights
-        self.prior = prior
-        self.mean_bounds = mean_bounds
-        self.weight_bounds = weight_bounds
-        self.engine = engine
-        self.gap = gap
-        self.absolute_gap = absolute_gap
-        self.time_limit = time_limit
-        self.node_limit = node_limit
-        self.memory_limit = memory_limit
-        self.threads = threads
-        self.random_state = random_state
-        self.restarts = restarts
-        self.n_init = n_init
-        self.init = init
-        self.min_size = min_size
-        self.max_size = max_size
-        self.noise = noise
-        self.missing = missing
-        self.noise_max = noise_max
-        self.noise_min = noise_min
-        self.engine_options = engine_options
-        self.verify = verify
-        self.certificate = certificate
-        self.verbose = verbose
+    n_components: int | str = 2
+    _: KW_ONLY
+    n_components_range: Any = (1, 8)
+    variance: Any = None
+    precision: Any = None
+    covariance: Any = None
+    variance_range: Any = None
+    weights: Any = "free"
+    prior: Any = None
+    mean_bounds: Any = None
+    weight_bounds: Any = None
+    restarts: int | None = None
+    noise: Any = None
 
     # -- fitting ---------------------------------------------------------------------------------------------
     def fit(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -26,18 +27,33 @@ from certmix.result import Result
 from certmix.status import Status, Termination
 
 
+@dataclass(repr=False, eq=False)
 class CertifiedClustering(ClusterMixin, BaseEstimator):
-    """A clustering estimator whose parameters hold, among others, the options of a run."""
+    """A clustering estimator whose parameters hold, among others, the options of a run.
 
-    min_size: Any
-    max_size: Any
-    noise_min: Any
-    noise_max: Any
-    init: Any
-    n_init: Any
-    random_state: Any
-    engine_options: Any
-    missing: Any
+    Parameters are fields: scikit-learn reads them from the ``__init__`` that a dataclass has.
+    """
+
+    _: KW_ONLY
+    min_size: int | None = None
+    max_size: int | None = None
+    noise_max: int | None = None
+    noise_min: int | None = None
+    missing: str = "error"
+    engine: str = "auto"
+    gap: float = 1e-6
+    absolute_gap: float = 0.0
+    time_limit: float | None = None
+    node_limit: int | None = None
+    memory_limit: int | str | None = None
+    threads: int | None = None
+    random_state: Any = None
+    n_init: int | None = None
+    init: Any = None
+    engine_options: dict[str, Any] | None = None
+    verify: Any = "auto"
+    certificate: bool | None = None
+    verbose: bool = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

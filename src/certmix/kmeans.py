@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from certmix.result import Result
 from certmix.solving import solve
 
 
+@dataclass(repr=False, eq=False)
 class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CertifiedClustering):
     r"""K-means with a proof of how good the clustering is.
 
@@ -102,50 +104,7 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
     ([0, 0, 1, 1, 1], 15.291666666666666)
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        min_size: int | None = None,
-        max_size: int | None = None,
-        noise_max: int | None = None,
-        noise_min: int | None = None,
-        missing: str = "error",
-        engine: str = "auto",
-        gap: float = 1e-6,
-        absolute_gap: float = 0.0,
-        time_limit: float | None = None,
-        node_limit: int | None = None,
-        memory_limit: int | str | None = None,
-        threads: int | None = None,
-        random_state: Any = None,
-        n_init: int | None = None,
-        init: Any = None,
-        engine_options: dict[str, Any] | None = None,
-        verify: Any = "auto",
-        certificate: bool | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.min_size = min_size
-        self.max_size = max_size
-        self.noise_max = noise_max
-        self.noise_min = noise_min
-        self.missing = missing
-        self.engine = engine
-        self.gap = gap
-        self.absolute_gap = absolute_gap
-        self.time_limit = time_limit
-        self.node_limit = node_limit
-        self.memory_limit = memory_limit
-        self.threads = threads
-        self.random_state = random_state
-        self.n_init = n_init
-        self.init = init
-        self.engine_options = engine_options
-        self.verify = verify
-        self.certificate = certificate
-        self.verbose = verbose
+    n_clusters: int = 8
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None
