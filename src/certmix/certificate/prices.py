@@ -56,11 +56,6 @@ def by_prices(
     target : what is claimed
     exactly : how far the prices of all sets may be from the best ones, in all
     most : nodes of trees that are refined
-
-    Raises
-    ------
-    Unproved
-        With the reason why there is none.
     """
     whole, root = as_checked(problem)
     domain = Domain.of(root)
@@ -224,13 +219,7 @@ class _Tree:
         return shortened(axis, place[(kind == MEAN) | (kind == SIZE)])
 
     def replayed(self, axis: np.ndarray, cut: np.ndarray) -> np.ndarray:
-        """Which pairs no cheap set tears, as the checker sees it.
-
-        Raises
-        ------
-        Unproved
-            When a set may cost less than its price.
-        """
+        """Which pairs no cheap set tears, as the checker sees it, unless a set may cost less than its price."""
         try:
             return ~self.torn.torn(axis.astype(np.int64), cut.astype(np.float64))
         except Rejected as error:

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,11 +72,6 @@ def make(
         with an unknown variance, a :class:`certmix.certificate.softlinks.SoftRecord` one with soft links
     time_limit : seconds; by default a minute and ten times as long as the run took
     threads : how many the ascent of multipliers may use
-
-    Raises
-    ------
-    Unproved
-        With the reason why there is none.
     """
     infeasible = result.status is Status.INFEASIBLE
     if not infeasible and (result.labels is None or not math.isfinite(result.lower_bound)):
@@ -93,9 +89,7 @@ def make(
     if problem.covariance.unknown and not infeasible:
         return chained(problem, result, record or (), inside)
     if problem.squares and not infeasible and _targets(result)[0] <= 0.0:
-        return _checked(
-            Draft().certificate(problem, result, 0.0), problem, 0.0, math.inf
-        )  # no sum of squares is less
+        return checked(Draft().certificate(problem, result, 0.0), problem)  # no sum of squares is less
     if isinstance(record, Sequence) and not infeasible:
         return added(problem, result, record)
     matrices = (problem.covariance.precision, problem.prior.precision)
@@ -105,7 +99,11 @@ def make(
     end = time.perf_counter() + limit
     root = as_checked(problem)[1]
     if infeasible:
-        return _infeasible(problem, result, root, _late(end, should_stop))
+        from certmix.certificate.infeasible import in_conflict, refute
+
+        draft = Draft()
+        refute(root, draft, in_conflict(problem, root), _late(end, should_stop))
+        return checked(draft.refutation(problem, result), problem)
     domain = Domain.of(root)
     domain.propagate(root)
     clusterings = count(domain)
@@ -152,11 +150,6 @@ def prove_part(
     result : of the run, whatever its status: its bound is what is proved
     record : what its engine left behind in ``ledger.record``, with ``Options.certificate`` set
     keep : whether the proof itself is kept; without it the sum can be verified by this program, not handed out
-
-    Raises
-    ------
-    Unproved
-        With the reason why there is none.
     """
     found, verdict = make(part, result, record, time_limit=time_limit, should_stop=should_stop)
     if found.infeasible:
@@ -167,43 +160,22 @@ def prove_part(
     proof = PartProof(samples, found.bound, digests["statement"], digests["data"], verified)
     if not keep:
         return proof
-    arrays = {name: a for name, a in found.arrays.items() if not name.startswith("incumbent/")}
-    return replace(proof, steps=found.document["steps"], arrays=packed(arrays))
-
-
-def _infeasible(problem: Problem, result: Result, root: Root, late: Callable[[], bool]) -> Made:
-    """A tree in which nothing feasible is left, checked."""
-    from certmix.certificate.infeasible import in_conflict, refute
-
-    draft = Draft()
-    refute(root, draft, in_conflict(problem, root), late)
-    return _checked(draft.refutation(problem, result), problem, 0.0, math.inf)
-
-
-def _checked(certificate: Certificate, problem: Problem, expected: float, limit: float) -> Made:
-    """With the checker's verdict, unless the check is expected to take too much of the time."""
-    if expected > TUNING.check_share * limit:
-        return certificate, None
-    return checked(certificate, problem)
+    return replace(proof, steps=found.document["steps"], arrays=packed(found.proof_arrays))
 
 
 def _recomputed(problem: Problem, result: Result, kinds: list[str]) -> Made:
     """One step in which the checker recomputes everything: its check is all the work that there is."""
-    for kind in kinds:
-        draft = Draft()
+    drafts = [Draft() for _ in kinds]
+    for draft, kind in zip(drafts, kinds, strict=True):
         draft.step(0, kind)
-        try:
-            return _accepted(problem, result, draft)
-        except Unproved as error:
-            reason = error
-    raise reason
+    return _accepted(problem, result, *drafts)
 
 
-def _accepted(problem: Problem, result: Result, draft: Draft) -> Made:
-    """A proof that may reach the run's own bound; rounding may keep it below, then what the status needs will do."""
-    for target in _targets(result):
+def _accepted(problem: Problem, result: Result, *drafts: Draft) -> Made:
+    """Proofs that may reach the run's own bound; rounding may keep them below, then what the status needs will do."""
+    for draft, target in product(drafts, _targets(result)):
         try:
-            return _checked(draft.certificate(problem, result, target), problem, 0.0, math.inf)
+            return checked(draft.certificate(problem, result, target), problem)
         except Unproved as error:
             reason = error
     raise reason
@@ -244,7 +216,7 @@ def _anew(
     def by_multipliers(seconds: float) -> Made:
         late = _late(time.perf_counter() + seconds, should_stop)
         found, checking = _lagrangian(problem, result, record, root, instance, threads, late)
-        return _checked(found, problem, checking, seconds)
+        return checked(found, problem) if checking <= TUNING.check_share * seconds else (found, None)
 
     def by_search(seconds: float) -> Made:
         return searched(problem, result, seconds, threads)
@@ -265,9 +237,8 @@ def _anew(
     boxes, expected = boxes_of(record.boxes, root, _target(result)[0])
     if expected < end - time.perf_counter():
         quick = expected < max(TUNING.quick_seconds, TUNING.quick_share * result.seconds)
-        other = (
-            _settled_at_root(record.dual, result) or ways[0] is by_search
-        )  # a way that is likely to be quicker
+        # Whether another way is likely to be quicker.
+        other = _settled_at_root(record.dual, result) or ways[0] is by_search
         ways.insert(0 if quick or not other else len(ways), by_boxes)
     reasons = []
     for way in ways:

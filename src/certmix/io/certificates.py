@@ -75,6 +75,14 @@ class Certificate:
         digests = self.document["digests"]
         return set() if self.infeasible else {(digests["statement"], digests["data"], self.bound)}
 
+    @property
+    def proof_arrays(self) -> Mapping[str, np.ndarray]:
+        """The arrays without the clustering: those of its proof."""
+        nested = self.arrays if isinstance(self.arrays, NestedArrays) else None
+        own = self.arrays if nested is None else nested.own
+        proof = {name: array for name, array in own.items() if not name.startswith("incumbent/")}
+        return proof if nested is None else NestedArrays(proof, nested.parts, nested.archive)
+
     def packed(self) -> bytes:
         """The arrays as an NPZ file."""
         return packed(self.arrays)
