@@ -84,9 +84,8 @@ def _exactly(
     """
     if asked.active_box is not None and groups.allowed.size > LARGEST_BOXED:
         return _UNKNOWN
-    from certmix.presolve.placing_milp import (
-        PlacingModel,  # SciPy and HiGHS, where propagation does not decide
-    )
+    # SciPy and HiGHS, where propagation does not decide
+    from certmix.presolve.placing_milp import PlacingModel
 
     model = PlacingModel(asked, groups, rows, lower, upper)
     for margin in (-MARGIN, MARGIN):
@@ -135,10 +134,10 @@ def _greedy(
         return True
 
     tangled = set(domains.tied.tolist()) | set(member_of)
+    waiting = np.array(sorted(tangled), dtype=np.int64)
     urgency = np.array(
         [len(domains.apart.get(g, ())) + groups.weight[g] for g in sorted(tangled)], dtype=float
     )
-    waiting = np.array(sorted(tangled), dtype=np.int64)
     while len(waiting):
         left = domains.left[waiting]
         if left.min() == 0:
