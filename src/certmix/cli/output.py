@@ -62,9 +62,9 @@ def nothing(message: str, squares: bool = False) -> dict[str, Any]:
 
 def _extra(asked: Asked) -> dict[str, Any]:
     """What the command line adds to a result; how the file was read joins how its data were prepared."""
-    done = {**({} if asked.transform is None else asked.transform.as_dict()), **asked.record}
+    done = {**({} if asked.transform is None else asked.transform.as_dict()), **asked.table.record}
     return {
-        **({"preprocessing": done} if asked.record else {}),
+        **({"preprocessing": done} if asked.table.record else {}),
         "notes": list(asked.notes),
         "warnings": list(asked.warnings),
     }

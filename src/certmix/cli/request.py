@@ -182,11 +182,16 @@ def command(request: Request, options: Options, name: str = "solve", output: Any
     return " ".join(filter(None, words))
 
 
+def option_named(name: str) -> str:
+    """How one writes an option."""
+    return flag(name, options_of(Request)[name])
+
+
 def given(request: Request, panel: str) -> list[str]:
     """The options of a panel of the help that were given, as one writes them."""
     known = options_of(Request)
     return [
-        flag(f.name, known[f.name])
+        option_named(f.name)
         for f in fields(request)
         if known[f.name].panel == panel and getattr(request, f.name) != f.default
     ]
