@@ -40,7 +40,7 @@ def _contradiction(problem: Problem, conflict: Conflict) -> str:
     tied = [x for x in items if _ties(x)]
     apart = [x for x in items if isinstance(x, c.CannotLink)]
     labels = [x for x in items if isinstance(x, c.Label)]
-    sizes = [x for x in items if isinstance(x, (c.MinimumSize, c.MaximumSize))]
+    sizes = [x for x in items if isinstance(x, c.SizeLimit)]
     sentence = None
     if not conflict.conditions:
         if len(tied) + len(apart) + len(labels) == len(items):
