@@ -108,6 +108,8 @@ class Domains:
             self._backward[then].append((group, k))
         tied = self.apart.keys() | self._forward.keys() | self._backward.keys()
         self.tied = np.array(sorted(tied), dtype=np.int64)
+        self.narrowed: list[int] = []
+        """Groups that have lost components, for who wants to know."""
         self._waiting: list[int] = []
 
     def settle(self) -> None:
@@ -130,6 +132,7 @@ class Domains:
         if self.allowed[group, k]:
             self.allowed[group, k] = False
             self.left[group] -= 1
+            self.narrowed.append(group)
             self._waiting.append(group)
 
     def _run(self) -> None:
