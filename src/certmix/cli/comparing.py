@@ -18,7 +18,7 @@ from certmix.cli.output import (
     write_certificate,
     write_files,
 )
-from certmix.cli.pictures import check_picture, write_picture
+from certmix.cli.pictures import check_shown, write_picture
 from certmix.cli.request import Request
 from certmix.cli.running import ended, hinted, resuming, tell, with_options
 from certmix.engines import refuse_early
@@ -45,8 +45,7 @@ def run_path(request: Request, options: Options, output: PathOutput) -> int:
     """Build the problems, compare them, write what was found; return the exit code."""
     refuse_early(options)
     output = resuming(output, options.resume, require_comparison)
-    if output.plot is not None:
-        check_picture(output.plot)
+    check_shown(output)
     if output.out is not None:
         check_directory(output.out, overwrite=output.overwrite)
         options = replace(options, certificate=True) if options.certificate is None else options
