@@ -15,19 +15,20 @@ from certmix.fitting import (
     CertifiedClustering,
     naming,
     require_clustering,
-    sample_names,
     seed_of,
     with_left_out,
 )
 from certmix.mixture import log_joint, most_probable, probabilities
 from certmix.problem import Problem
-from certmix.problem.measurements import refuse_kinds
 from certmix.result import Result
 from certmix.selection.criterion import icl, n_parameters
 from certmix.selection.path import Path
 from certmix.selection.turns import path
 from certmix.solving import solve
 from certmix.status import Status
+
+_COVARIANCE = ("variance", "precision", "covariance", "variance_range")
+_OF_PROBLEM = (*_COVARIANCE, "weights", "prior", "mean_bounds", "weight_bounds", "noise")
 
 
 @dataclass(repr=False, eq=False)
@@ -184,42 +185,23 @@ class CertifiedGaussianMixture(CertifiedClustering):
         InfeasibleError
             When the constraints contradict each other; the message names a smallest set that does.
         """
-        refuse_kinds(X)
-        names = sample_names(X, constraints)
-        data = self._validated(X)
-        every = data
-        data, names, weight, kept = self._counted(data, names, sample_weight)
-        constraints = self._rules(constraints)
+        given = self._given(X, sample_weight, constraints)
+        own = {name: getattr(self, name) for name in _OF_PROBLEM}
 
         def make(count: Any) -> Problem:
-            return Problem(
-                self._named(data, names),
-                count,
-                variance=self.variance,
-                precision=self.precision,
-                covariance=self.covariance,
-                variance_range=self.variance_range,
-                weights=self.weights,
-                prior=self.prior,
-                mean_bounds=self.mean_bounds,
-                weight_bounds=self.weight_bounds,
-                constraints=constraints,
-                names=names,
-                sample_weight=weight,
-                missing=self.missing,
-                noise=self.noise,
-            )
+            return Problem(given.data, count, **own, **given.about)
 
         if isinstance(self.n_components, str) and self.n_components == "auto":
-            self.path_, result = self._best(make, len(data))
+            self.path_, result = self._best(make, len(given.data))
             problem = make(self.path_.best)
         else:
             with naming():
                 problem = make(self.n_components)
-            options = self._options(problem, kept)
+            options = self._options(problem, given.kept)
             result = solve(problem, options=options, verbose=self.verbose)
         self._keep(problem, result)
-        self._label_left_out(every, kept)
+        if given.kept is not None:  # samples of weight zero have the label of their most probable component
+            self.labels_ = with_left_out(self.labels_, given.kept, self._most_probable(given.every))
         return self
 
     def _best(self, make: Any, n_samples: int) -> tuple[Path, Result]:
@@ -230,8 +212,7 @@ class CertifiedGaussianMixture(CertifiedClustering):
             raise InputError(
                 f"n_components_range must be two numbers, not {self.n_components_range!r}"
             ) from None
-        options = (self.variance, self.precision, self.covariance, self.variance_range)
-        given = any(x is not None for x in options)
+        given = any(getattr(self, name) is not None for name in _COVARIANCE)
         if isinstance(self.weights, str) and self.weights == "uniform" and not given:
             raise InputError(
                 'n_components="auto" with uniform weights needs a variance: the ICL depends on it'
@@ -257,7 +238,7 @@ class CertifiedGaussianMixture(CertifiedClustering):
         self.n_components_ = problem.n_clusters
         criterion = icl(problem)
         self.icl_interval_ = criterion.below(result.lower_bound), criterion.above(result.objective)
-        self.labels_ = np.array(result.labels)
+        self.labels_: np.ndarray = np.array(result.labels)
         self.means_ = np.array(result.means)
         self.weights_ = np.array(result.weights)[: problem.n_clusters]
         if result.weights is not None and result.noise is not None:
@@ -272,11 +253,6 @@ class CertifiedGaussianMixture(CertifiedClustering):
         self.objective_ = result.objective
         self.lower_bound_ = result.lower_bound
         self.gap_ = result.gap_relative
-
-    def _label_left_out(self, data: np.ndarray, kept: np.ndarray | None) -> None:
-        """Samples of weight zero have the label of their most probable component."""
-        if kept is not None:
-            self.labels_ = with_left_out(self.labels_, kept, self._most_probable(data))
 
     def fit_predict(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None

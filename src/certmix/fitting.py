@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -21,10 +21,20 @@ from certmix.presolve.instance import reduce
 from certmix.problem import Problem, is_feasible
 from certmix.problem.constraints import is_blank, size_limits
 from certmix.problem.hardening import hardened
+from certmix.problem.measurements import refuse_kinds
 from certmix.problem.problem import MISSING
 from certmix.problem.rules import listed
 from certmix.result import Result
 from certmix.status import Status, Termination
+
+
+class Given(NamedTuple):
+    """The samples of a fit: all, which of them count where some do not, and what a problem is made of."""
+
+    every: np.ndarray
+    kept: np.ndarray | None
+    data: Any
+    about: dict[str, Any]
 
 
 @dataclass(repr=False, eq=False)
@@ -80,10 +90,6 @@ class CertifiedClustering(ClusterMixin, BaseEstimator):
         own["start"] = None if problem is None else _start(self.init, problem, kept)
         return Options(**own, **specific, seed=seed_of(self.random_state))
 
-    def _rules(self, constraints: Any) -> list[Any]:
-        """The side constraints, with the limits on sizes."""
-        return listed(constraints) + size_limits(self)
-
     def _named(self, data: np.ndarray, names: list[Any] | None) -> Any:
         """The validated data, with the names of their features where there are any."""
         columns = getattr(self, "feature_names_in_", None)
@@ -93,23 +99,28 @@ class CertifiedClustering(ClusterMixin, BaseEstimator):
 
         return pd.DataFrame(data, columns=columns, index=names)
 
-    def _counted(
-        self, data: np.ndarray, names: list[Any] | None, sample_weight: Any
-    ) -> tuple[np.ndarray, list[Any] | None, np.ndarray | None, np.ndarray | None]:
-        """The samples that count, their names and weights; and which of all they are, where some do not count.
-
-        A weight of zero leaves a sample out, as scikit-learn has it.
-        """
-        if sample_weight is None:
-            return data, names, None, None
-        weight = weights_of(sample_weight, len(data))
-        kept = weight != 0.0
-        if kept.all():
-            return data, names, weight, None
-        if not kept.any():
-            raise InputError("all sample weights are zero")
-        known = list(range(len(data))) if names is None else names
-        return data[kept], [known[i] for i in np.flatnonzero(kept)], weight[kept], kept
+    def _given(self, X: Any, sample_weight: Any, constraints: Any) -> Given:
+        """What is given to ``fit``, validated. A weight of zero leaves a sample out, as scikit-learn has it."""
+        refuse_kinds(X)
+        names = sample_names(X, constraints)
+        every = data = self._validated(X)
+        weight = kept = None
+        if sample_weight is not None:
+            weight = weights_of(sample_weight, len(data))
+            if not weight.any():
+                raise InputError("all sample weights are zero")
+            if not weight.all():
+                kept = weight != 0.0
+                known = list(range(len(data))) if names is None else names
+                data, weight = data[kept], weight[kept]
+                names = [known[i] for i in np.flatnonzero(kept)]
+        about = {
+            "constraints": listed(constraints) + size_limits(self),
+            "names": names,
+            "sample_weight": weight,
+            "missing": self.missing,
+        }
+        return Given(every, kept, self._named(data, names), about)
 
 
 def weights_of(given: Any, n_samples: int) -> np.ndarray:
@@ -210,5 +221,5 @@ def sample_names(X: Any, constraints: Any) -> list[Any] | None:
     ) or constraints is not None:  # the problem refuses names that name no sample
         return names
     what = "blank names" if blank else f"{twice!r} twice"
-    warnings.warn(f"the index of X holds {what}, so the samples are numbered instead of named", stacklevel=3)
+    warnings.warn(f"the index of X holds {what}, so the samples are numbered instead of named", stacklevel=4)
     return None

@@ -14,12 +14,10 @@ from certmix.fitting import (
     CertifiedClustering,
     naming,
     require_clustering,
-    sample_names,
     weights_of,
     with_left_out,
 )
 from certmix.problem import Problem
-from certmix.problem.measurements import refuse_kinds
 from certmix.result import Result
 from certmix.solving import solve
 
@@ -131,43 +129,28 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
         InfeasibleError
             When the constraints contradict each other; the message names a smallest set that does.
         """
-        refuse_kinds(X)
-        names = sample_names(X, constraints)
-        data = self._validated(X)
-        every = data
-        data, names, weight, kept = self._counted(data, names, sample_weight)
+        given = self._given(X, sample_weight, constraints)
+        noise = None if self.noise_max is None and self.noise_min is None else "trimmed"
         try:
             with naming():
-                problem = Problem(
-                    self._named(data, names),
-                    self.n_clusters,
-                    weights="none",
-                    constraints=self._rules(constraints),
-                    names=names,
-                    sample_weight=weight,
-                    missing=self.missing,
-                    noise=None if self.noise_max is None and self.noise_min is None else "trimmed",
-                )
+                problem = Problem(given.data, self.n_clusters, weights="none", noise=noise, **given.about)
         except InputError as error:
             raise InputError(str(error).replace("n_components", "n_clusters")) from None
-        self._keep(solve(problem, options=self._options(problem, kept), verbose=self.verbose))
-        self._label_left_out(every, kept)
+        self._keep(solve(problem, options=self._options(problem, given.kept), verbose=self.verbose))
+        if given.kept is not None:  # samples of weight zero have the label of their nearest centre
+            nearest = self._away(given.every).argmin(axis=1)
+            self.labels_ = with_left_out(self.labels_, given.kept, nearest)
         return self
 
     def _keep(self, result: Result) -> None:
         require_clustering(result)
         self.result_ = result
-        self.labels_ = np.array(result.labels)
+        self.labels_: np.ndarray = np.array(result.labels)
         self.cluster_centers_ = np.array(result.means)
         self.inertia_ = result.sse
         self.inertia_lower_bound_ = result.sse_lower_bound
         self.penalty_ = result.penalty
         self.gap_ = result.gap_relative
-
-    def _label_left_out(self, data: np.ndarray, kept: np.ndarray | None) -> None:
-        """Samples of weight zero have the label of their nearest centre."""
-        if kept is not None:
-            self.labels_ = with_left_out(self.labels_, kept, self._away(data).argmin(axis=1))
 
     def fit_predict(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None
