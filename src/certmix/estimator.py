@@ -238,7 +238,7 @@ class CertifiedGaussianMixture(CertifiedClustering):
         self.n_components_ = problem.n_clusters
         criterion = icl(problem)
         self.icl_interval_ = criterion.below(result.lower_bound), criterion.above(result.objective)
-        self.labels_: np.ndarray = np.array(result.labels)
+        self.labels_ = np.array(result.labels)
         self.means_ = np.array(result.means)
         self.weights_ = np.array(result.weights)[: problem.n_clusters]
         if result.weights is not None and result.noise is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,6 +64,7 @@ class CertifiedClustering(ClusterMixin, BaseEstimator):
     verify: Any = "auto"
     certificate: bool | None = None
     verbose: bool = False
+    labels_: np.ndarray = field(init=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -145,7 +145,7 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
     def _keep(self, result: Result) -> None:
         require_clustering(result)
         self.result_ = result
-        self.labels_: np.ndarray = np.array(result.labels)
+        self.labels_ = np.array(result.labels)
         self.cluster_centers_ = np.array(result.means)
         self.inertia_ = result.sse
         self.inertia_lower_bound_ = result.sse_lower_bound
