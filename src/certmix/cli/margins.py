@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import sys
 import time
 from collections.abc import Callable
@@ -22,7 +21,9 @@ from certmix.engines import refuse_early
 from certmix.errors import InputError, OutputError
 from certmix.io.atomic import write_text
 from certmix.io.certificates import Certificate
+from certmix.io.files import read_text
 from certmix.io.strict_json import dumps
+from certmix.io.text import split_rows
 from certmix.observers.snapshot import NAME as SNAPSHOT
 from certmix.options import Options
 from certmix.result import Result
@@ -154,16 +155,12 @@ def _found(asked: Asked, result: Result, options: Options, spent: float, after: 
 
 def read_pairs(file: Path, asked: Asked) -> list[tuple[str, str]]:
     """Two names of samples a line, a comma, semicolon or tab between them; ``first,second`` may stand above them."""
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"--pairs {file}: it cannot be read ({error})") from None
-    lines = text.splitlines()
-    mark = next((sign for sign in (",", ";", "\t") if lines and sign in lines[0]), ",")
+    text = read_text(file)
+    mark = next((sign for sign in (",", ";", "\t") if sign in text.splitlines()[0]), ",")
     found = []
-    for number, row in enumerate(csv.reader(lines, delimiter=mark), start=1):
+    for row, number in zip(*split_rows(f"--pairs {file}", text, mark), strict=True):
         cells = [cell.strip() for cell in row]
-        if not any(cells) or (number == 1 and [c.lower() for c in cells] == ["first", "second"]):
+        if number == 1 and [c.lower() for c in cells] == ["first", "second"]:
             continue
         if len(cells) != 2 or not all(cells):
             raise InputError(f"--pairs {file}, line {number}: two samples are expected, not {len(cells)}")

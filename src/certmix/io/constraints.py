@@ -43,6 +43,7 @@ from typing import Any
 
 from certmix.errors import InputError
 from certmix.hints import did_you_mean
+from certmix.io.files import read_text
 from certmix.problem import constraints as c
 
 COLUMNS = ("type", "samples", "component", "limit", "penalty")
@@ -113,7 +114,7 @@ def read_constraints(
         Names the file and the line.
     """
     path = Path(path)
-    text = _text(path)
+    text = read_text(path)
     entries = _toml_entries(path, text) if path.suffix.lower() == ".toml" else _csv_entries(path, text)
     found: list[c.Constraint] = []
     for entry in entries:
@@ -122,23 +123,6 @@ def read_constraints(
         except InputError as error:
             raise InputError(f"{path.name}, {entry.source}: {error}") from None
     return found
-
-
-def _text(path: Path) -> str:
-    try:
-        raw = path.read_bytes()
-    except (OSError, ValueError) as error:  # a ValueError: a path with a zero byte in it
-        raise InputError(
-            f"{path}: the file cannot be read: {getattr(error, 'strerror', None) or error}"
-        ) from None
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path.name}, line {line}: the file is not UTF-8 text; save it as UTF-8") from None
-    if not text.strip():
-        raise InputError(f"{path.name}: the file is empty")
-    return text
 
 
 def _built(entry: Entry, table: Mapping[str, Sequence[Any]] | None) -> list[c.Constraint]:

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from certmix.problem.problem import Problem
 
 
-def _listed(names: list[str], joint: str = "and", most: int = 6) -> str:
-    if len(names) > most:
-        names = [*names[: most - 1], f"{len(names) - most + 1} more"]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {joint} {names[-1]}"
+def _listed(names: list[str]) -> str:
+    if len(names) > 6:
+        names = [*names[:5], f"{len(names) - 5} more"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _samples(limit: int) -> str:
