@@ -97,11 +97,7 @@ def parts_of(certificate: Certificate) -> list[MarginPart]:
         MarginPart(
             [(int(i), int(j), int(together)) for i, j, together in part["pairs"]],
             {name: value for name, value in part.items() if name != "pairs"},
-            {
-                name.removeprefix(f"parts/{t}/"): array
-                for name, array in certificate.arrays.items()
-                if name.startswith(f"parts/{t}/")
-            },
+            certificate.part_arrays(t),
         )
         for t, part in enumerate(certificate.document["parts"])
     ]

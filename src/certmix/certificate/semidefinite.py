@@ -110,9 +110,8 @@ def tell(recorder: Recorder, problem: Problem, result: Result) -> Draft:
                 raise Unproved("a node was left open before anything was proved of it")
             steps.append(entry.best)
         for step in (waiting.loaded() for waiting in steps):
-            if (
-                step.kind == "name"
-            ):  # groups that are apart, in exchangeable components: the other sides are empty
+            if step.kind == "name":
+                # Groups that are apart, in exchangeable components: the other sides are empty.
                 names = (step.arrays[name].tolist() for name in ("groups", "components"))
                 for group, k in zip(*names, strict=True):
                     number[i] = draft.node(number[i], IN, group, k)
