@@ -11,13 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from certmix.errors import CertmixError, InfeasibleError, InputError
-from certmix.fitting import (
-    CertifiedClustering,
-    naming,
-    require_clustering,
-    seed_of,
-    with_left_out,
-)
+from certmix.fitting import CertifiedClustering, Given, naming, require_clustering, seed_of
 from certmix.mixture import log_joint, most_probable, probabilities
 from certmix.problem import Problem
 from certmix.result import Result
@@ -159,33 +153,7 @@ class CertifiedGaussianMixture(CertifiedClustering):
     noise: Any = None
 
     # -- fitting ---------------------------------------------------------------------------------------------
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None
-    ) -> CertifiedGaussianMixture:
-        """Cluster the samples.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
-            The index of a DataFrame names the samples.
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-            How many samples each stands for: whole numbers, which sizes count too; or, for weights of components that
-            are fixed, how much each counts, any positive numbers. One of weight 0 is left out, and has the label of
-            its most probable component.
-        constraints : iterable of constraints, optional
-            Side constraints (:class:`certmix.MustLink` and so on), by sample name or position.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InfeasibleError
-            When the constraints contradict each other; the message names a smallest set that does.
-        """
-        given = self._given(X, sample_weight, constraints)
+    def _fit(self, given: Given) -> None:
         own = {name: getattr(self, name) for name in _OF_PROBLEM}
 
         def make(count: Any) -> Problem:
@@ -200,9 +168,6 @@ class CertifiedGaussianMixture(CertifiedClustering):
             options = self._options(problem, given.kept)
             result = solve(problem, options=options, verbose=self.verbose)
         self._keep(problem, result)
-        if given.kept is not None:  # samples of weight zero have the label of their most probable component
-            self.labels_ = with_left_out(self.labels_, given.kept, self._most_probable(given.every))
-        return self
 
     def _best(self, make: Any, n_samples: int) -> tuple[Path, Result]:
         """The comparison of all numbers of components, and the clustering of the best."""
@@ -229,7 +194,7 @@ class CertifiedGaussianMixture(CertifiedClustering):
                 raise InfeasibleError(found.sentence())
             raise CertmixError(found.sentence())
         if not found.proved:
-            warnings.warn(found.sentence(), ConvergenceWarning, stacklevel=3)
+            warnings.warn(found.sentence(), ConvergenceWarning, stacklevel=4)
         return found, found.result
 
     def _keep(self, problem: Problem, result: Result) -> None:
@@ -254,12 +219,6 @@ class CertifiedGaussianMixture(CertifiedClustering):
         self.lower_bound_ = result.lower_bound
         self.gap_ = result.gap_relative
 
-    def fit_predict(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None
-    ) -> np.ndarray:
-        """Cluster the samples and return ``labels_``."""
-        return np.array(self.fit(X, y, sample_weight, constraints=constraints).labels_)
-
     # -- new samples -----------------------------------------------------------------------------------------
     def predict(self, X: Any) -> np.ndarray:
         """The most probable component of every sample, each on its own.
@@ -268,7 +227,7 @@ class CertifiedGaussianMixture(CertifiedClustering):
         ``predict`` on those samples may differ from ``labels_``, which satisfies the constraints.
         """
         check_is_fitted(self, "means_")
-        return self._most_probable(self._validated(X, reset=False))
+        return self._alone(self._validated(X, reset=False))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Posterior probability of every component, noise last, for every sample; ignores side constraints too."""
@@ -319,5 +278,5 @@ class CertifiedGaussianMixture(CertifiedClustering):
         weights = np.append(self.weights_, getattr(self, "noise_weight_", []))
         return log_joint(data, self.means_, weights, self.precisions_, self.result_.noise)
 
-    def _most_probable(self, data: np.ndarray) -> np.ndarray:
+    def _alone(self, data: np.ndarray) -> np.ndarray:
         return most_probable(self._joint(data), len(self.means_))

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -65,6 +65,52 @@ class CertifiedClustering(ClusterMixin, BaseEstimator):
     certificate: bool | None = None
     verbose: bool = False
     labels_: np.ndarray = field(init=False)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None) -> Self:
+        """Cluster the samples.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            The index of a DataFrame names the samples.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            How many samples each stands for: whole numbers, which sizes count too; or, for k-means and for weights of
+            components that are fixed, how much each counts, any positive numbers. One of weight 0 is left out, and has
+            the label of its most probable component, or nearest centre.
+        constraints : iterable of constraints, optional
+            Side constraints (:class:`certmix.MustLink` and so on), by sample name or position.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InfeasibleError
+            When the constraints contradict each other; the message names a smallest set that does.
+        """
+        given = self._given(X, sample_weight, constraints)
+        self._fit(given)
+        if given.kept is not None:
+            labels = np.array(self._alone(given.every))
+            labels[given.kept] = self.labels_
+            self.labels_ = labels
+        return self
+
+    def fit_predict(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None
+    ) -> np.ndarray:
+        """Cluster the samples and return ``labels_``."""
+        return np.array(self.fit(X, y, sample_weight, constraints=constraints).labels_)
+
+    def _fit(self, given: Given) -> None:
+        """Cluster the samples that count."""
+        raise NotImplementedError
+
+    def _alone(self, data: np.ndarray) -> np.ndarray:
+        """The component in which each sample would be by itself."""
+        raise NotImplementedError
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -182,13 +228,6 @@ def naming() -> Iterator[None]:
         ) from None
 
 
-def with_left_out(labels: np.ndarray, kept: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """The labels of all samples: those that were left out have the other ones."""
-    found = np.array(others)
-    found[kept] = labels
-    return found
-
-
 def require_clustering(result: Result) -> None:
     """An error where a run found no clustering, a warning where it stopped before it had proved what it was asked."""
     if result.status is Status.INFEASIBLE:
@@ -196,7 +235,7 @@ def require_clustering(result: Result) -> None:
     if result.labels is None or result.means is None or result.weights is None:
         raise CertmixError(result.sentence())
     if result.status is not Status.OPTIMAL and result.termination is not Termination.CONVERGED:
-        warnings.warn(result.sentence(), ConvergenceWarning, stacklevel=4)
+        warnings.warn(result.sentence(), ConvergenceWarning, stacklevel=5)
 
 
 def seed_of(random_state: Any) -> int:

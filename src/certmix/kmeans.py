@@ -10,13 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certmix.errors import InputError
-from certmix.fitting import (
-    CertifiedClustering,
-    naming,
-    require_clustering,
-    weights_of,
-    with_left_out,
-)
+from certmix.fitting import CertifiedClustering, Given, naming, require_clustering, weights_of
 from certmix.problem import Problem
 from certmix.result import Result
 from certmix.solving import solve
@@ -104,32 +98,7 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
 
     n_clusters: int = 8
 
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None
-    ) -> CertifiedKMeans:
-        """Cluster the samples.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
-            The index of a DataFrame names the samples.
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-            How many samples each stands for: whole numbers, which sizes count too; or how much each counts, any
-            positive numbers. One of weight 0 is left out, and has the label of its nearest centre.
-        constraints : iterable of constraints, optional
-            Side constraints (:class:`certmix.MustLink` and so on), by sample name or position.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InfeasibleError
-            When the constraints contradict each other; the message names a smallest set that does.
-        """
-        given = self._given(X, sample_weight, constraints)
+    def _fit(self, given: Given) -> None:
         noise = None if self.noise_max is None and self.noise_min is None else "trimmed"
         try:
             with naming():
@@ -137,10 +106,6 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
         except InputError as error:
             raise InputError(str(error).replace("n_components", "n_clusters")) from None
         self._keep(solve(problem, options=self._options(problem, given.kept), verbose=self.verbose))
-        if given.kept is not None:  # samples of weight zero have the label of their nearest centre
-            nearest = self._away(given.every).argmin(axis=1)
-            self.labels_ = with_left_out(self.labels_, given.kept, nearest)
-        return self
 
     def _keep(self, result: Result) -> None:
         require_clustering(result)
@@ -151,12 +116,6 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
         self.inertia_lower_bound_ = result.sse_lower_bound
         self.penalty_ = result.penalty
         self.gap_ = result.gap_relative
-
-    def fit_predict(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None
-    ) -> np.ndarray:
-        """Cluster the samples and return ``labels_``."""
-        return np.array(self.fit(X, y, sample_weight, constraints=constraints).labels_)
 
     def fit_transform(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None
@@ -191,6 +150,9 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
     def _distances(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "cluster_centers_")
         return self._away(self._validated(X, reset=False))
+
+    def _alone(self, data: np.ndarray) -> np.ndarray:
+        return np.asarray(self._away(data).argmin(axis=1))
 
     def _away(self, data: np.ndarray) -> np.ndarray:
         away = np.empty((len(data), len(self.cluster_centers_)))
