@@ -6,8 +6,9 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from certmix.certificate.parts import PartProof, added
 from certmix.certificate.softlinks import bent
 from certmix.io.certificates import Certificate
 from certmix.io.npz import packed
-from certmix.presolve.instance import Instance
+from certmix.presolve.instance import reduce
 from certmix.problem import Problem
 from certmix.result import Result
 from certmix.search.record import RunRecord
@@ -27,9 +28,6 @@ from certmix.verify.check import Verdict, check
 from certmix.verify.domain import Domain
 from certmix.verify.enumeration import MOST, count
 from certmix.verify.root import Root
-
-if TYPE_CHECKING:
-    from certmix.search.bounds.dual import DualBound
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,7 @@ def make(
             from certmix.certificate.semidefinite import recorded
 
             return recorded(problem, result, record)
-        return _anew(problem, result, record or RunRecord(), root, threads, end, should_stop)
+        return _Anew(problem, result, record or RunRecord(), root, threads, should_stop).made(end)
     except Unproved:
         if clusterings > MOST or should_stop():
             raise
@@ -192,73 +190,95 @@ def _lowered(bound: float) -> float:
     return bound - 1e-9 * max(1.0, abs(bound))
 
 
-def _anew(
-    problem: Problem,
-    result: Result,
-    record: RunRecord,
-    root: Root,
-    threads: int,
-    end: float,
-    should_stop: Callable[[], bool],
-) -> Made:
+@dataclass(frozen=True)
+class _Anew:
     """The run's tree of boxes, a proof by multipliers, or a semidefinite search of its own; the most promising first.
 
     Multipliers know little of conflicts; with few groups the semidefinite bound is the quicker one where they matter.
     """
-    from certmix.certificate.boxes import boxes_of, refined
-    from certmix.certificate.semidefinite import searched
-    from certmix.presolve.instance import reduce
 
-    instance = reduce(problem)
-    conflicting = len(root.conflicts) > 0 and not _settled_at_root(record.dual, result)
-    dense = TUNING.dense_groups >= root.N and instance.exact and root.counted
+    problem: Problem
+    result: Result
+    record: RunRecord
+    root: Root
+    threads: int
+    should_stop: Callable[[], bool]
 
-    def by_multipliers(seconds: float) -> Made:
-        late = _late(time.perf_counter() + seconds, should_stop)
-        found, checking = _lagrangian(problem, result, record, root, instance, threads, late)
-        return checked(found, problem) if checking <= TUNING.check_share * seconds else (found, None)
+    def made(self, end: float) -> Made:
+        from certmix.certificate.boxes import boxes_of
 
-    def by_search(seconds: float) -> Made:
-        return searched(problem, result, seconds, threads)
+        root, result = self.root, self.result
+        settled = self._settled_at_root()
+        dense = TUNING.dense_groups >= root.N and reduce(self.problem).exact and root.counted
+        ways = [self._by_multipliers, self._by_search] if dense else [self._by_multipliers]
+        if dense and len(root.conflicts) and not settled and TUNING.few_groups >= root.N:
+            ways.reverse()
+        boxes, expected = boxes_of(self.record.boxes, root, _target(result)[0])
+        if expected < end - time.perf_counter():
+            quick = expected < max(TUNING.quick_seconds, TUNING.quick_share * result.seconds)
+            other = settled or ways[0] == self._by_search  # a way that is likely to be quicker
+            ways.insert(0 if quick or not other else len(ways), partial(self._by_boxes, boxes))
+        reasons = []
+        for way in ways:
+            left = end - time.perf_counter()
+            try:
+                return way(left if way is ways[-1] else TUNING.first_share * left)
+            except Unproved as reason:
+                reasons.append(str(reason))
+                if self.should_stop():
+                    break
+        raise Unproved("; ".join(reasons))
 
-    def by_boxes(seconds: float) -> Made:
-        until = time.perf_counter() + seconds
+    def _settled_at_root(self) -> bool:
+        """Whether the run's own multipliers were good enough without branching."""
+        dual = self.record.dual
+        return dual is not None and bool(dual.root_bound >= _target(self.result)[0])
+
+    def _by_multipliers(self, seconds: float) -> Made:
+        late = _late(time.perf_counter() + seconds, self.should_stop)
+        root, result = self.root, self.result
+        if TUNING.priced_groups < root.N or root.d > TUNING.priced_dimensions:
+            raise Unproved(f"{root.N} groups in {root.d} dimensions are too many for pricing trees")
+        from certmix.certificate.lagrangian import LagrangianProver
+        from certmix.search.bounds.dual import DualBound
+        from certmix.search.threads import Threads
+
+        target, ahead = _target(result)
+        allowed = max(result.tolerances.allowed(result.objective), 1e-9)
+        assert result.labels is not None
+        dual = self.record.dual
+        dual = dual or DualBound(reduce(self.problem), result.labels, allowed=allowed, should_stop=late)
+        near = TUNING.enough_ahead * ahead < dual.root_bound - target < ahead
+        if near and result.status is not Status.OPTIMAL:
+            ahead = dual.root_bound - target  # no further ascent is needed
+        draft, counting = Draft(), self.record.counting
+        with Threads(self.threads) as pool:
+            dual.resume(late, pool)  # those of the run are gone
+            prover = LagrangianProver(root, dual, target, ahead=ahead, counting=counting, should_stop=late)
+            prover.prove(draft)
+        found = draft.certificate(self.problem, result, target)
+        quick = prover.checking <= TUNING.check_share * seconds
+        return checked(found, self.problem) if quick else (found, None)
+
+    def _by_search(self, seconds: float) -> Made:
+        from certmix.certificate.semidefinite import searched
+
+        return searched(self.problem, self.result, seconds, self.threads)
+
+    def _by_boxes(self, boxes: Draft, seconds: float) -> Made:
+        from certmix.certificate.boxes import refined
+
+        late = _late(time.perf_counter() + seconds, self.should_stop)
         try:
-            return _accepted(problem, result, boxes)
+            return _accepted(self.problem, self.result, boxes)
         except Unproved:
-            assert record.boxes is not None
-            target = _targets(result)[-1]
-            late = _late(until, should_stop)
-            return _accepted(problem, result, refined(record.boxes, root, target, late))
-
-    ways = [by_multipliers, by_search] if dense else [by_multipliers]
-    if dense and conflicting and TUNING.few_groups >= root.N:
-        ways.reverse()
-    boxes, expected = boxes_of(record.boxes, root, _target(result)[0])
-    if expected < end - time.perf_counter():
-        quick = expected < max(TUNING.quick_seconds, TUNING.quick_share * result.seconds)
-        # Whether another way is likely to be quicker.
-        other = _settled_at_root(record.dual, result) or ways[0] is by_search
-        ways.insert(0 if quick or not other else len(ways), by_boxes)
-    reasons = []
-    for way in ways:
-        left = end - time.perf_counter()
-        try:
-            return way(left if way is ways[-1] else TUNING.first_share * left)
-        except Unproved as reason:
-            reasons.append(str(reason))
-            if should_stop():
-                break
-    raise Unproved("; ".join(reasons))
+            assert self.record.boxes is not None
+            finer = refined(self.record.boxes, self.root, _targets(self.result)[-1], late)
+            return _accepted(self.problem, self.result, finer)
 
 
 def _late(end: float, should_stop: Callable[[], bool]) -> Callable[[], bool]:
     return lambda: time.perf_counter() > end or should_stop()
-
-
-def _settled_at_root(dual: DualBound | None, result: Result) -> bool:
-    """Whether the run's own multipliers were good enough without branching."""
-    return dual is not None and bool(dual.root_bound >= _target(result)[0])
 
 
 def _target(result: Result) -> tuple[float, float]:
@@ -268,34 +288,3 @@ def _target(result: Result) -> tuple[float, float]:
         return target, 0.6 * (result.objective - target)
     target = _lowered(result.lower_bound)
     return target, min(0.5 * (result.objective - target), 1e-4 * max(1.0, abs(target)))
-
-
-def _lagrangian(
-    problem: Problem,
-    result: Result,
-    record: RunRecord,
-    root: Root,
-    instance: Instance,
-    threads: int,
-    late: Callable[[], bool],
-) -> tuple[Certificate, float]:
-    """The certificate, and how many seconds it will take about to check it."""
-    if TUNING.priced_groups < root.N or root.d > TUNING.priced_dimensions:
-        raise Unproved(f"{root.N} groups in {root.d} dimensions are too many for pricing trees")
-    from certmix.certificate.lagrangian import LagrangianProver
-    from certmix.search.bounds.dual import DualBound
-    from certmix.search.threads import Threads
-
-    target, ahead = _target(result)
-    allowed = max(result.tolerances.allowed(result.objective), 1e-9)
-    assert result.labels is not None
-    dual = record.dual or DualBound(instance, result.labels, allowed=allowed, should_stop=late)
-    if TUNING.enough_ahead * ahead < dual.root_bound - target < ahead and result.status is not Status.OPTIMAL:
-        ahead = dual.root_bound - target  # no further ascent is needed
-    draft = Draft()
-    with Threads(threads) as pool:
-        dual.resume(late, pool)  # those of the run are gone
-        counting = record.counting
-        prover = LagrangianProver(root, dual, target, ahead=ahead, counting=counting, should_stop=late)
-        prover.prove(draft)
-    return draft.certificate(problem, result, target), prover.checking
