@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
+from inspect import cleandoc
 from typing import Annotated, Any
 
 import typer
@@ -76,7 +78,9 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     "completion": completion_command,
 }
 for _name, _command in _COMMANDS.items():
-    app.command(_name, cls=Command)(_command)
+    # Lines of a paragraph are those of the terminal, not those of the source.
+    _help = re.sub(r"(?<!\n)\n(?!\n)", " ", cleandoc(str(_command.__doc__)))
+    app.command(_name, cls=Command, help=_help)(_command)
 app.add_typer(constraints_app, name="constraints")
 
 

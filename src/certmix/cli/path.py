@@ -37,10 +37,9 @@ def path_command(request: Request, options: Options, output: PathOutput) -> int:
     For every K the ICL of the best clustering lies between two numbers, and a K is proved the best when its upper one
     is below the lower ones of all others. The time limit is that of all runs together.
 
-    Exit codes: 0 proved, and the best clustering certified within the gap, 2 bad usage or input,
-    3 stopped before that, 4 infeasible with every K, 5 results cannot be written,
-    130 interrupted.
-    With 3 and 130 what is known is still written.
+    Exit codes: 0 proved, and the best clustering certified within the gap, 2 bad usage or input, 3 stopped before
+    that, 4 infeasible with every K, 5 results cannot be written, 130 interrupted. With 3 and 130 what is known is
+    still written.
     """
     from certmix.cli.comparing import run_path
 

@@ -38,10 +38,8 @@ def solve_command(request: Request, options: Options, output: Output) -> int:
 
     The log goes to standard error, the result to standard output.
 
-    Exit codes: 0 certified within the gap, 2 bad usage or input,
-    3 stopped before that, 4 infeasible, 5 results cannot be written,
-    130 interrupted.
-    With 3 and 130 the best clustering found is still written.
+    Exit codes: 0 certified within the gap, 2 bad usage or input, 3 stopped before that, 4 infeasible, 5 results
+    cannot be written, 130 interrupted. With 3 and 130 the best clustering found is still written.
     """
     from certmix.cli.running import run_request
 
@@ -56,10 +54,8 @@ def kmeans_command(request: Request, options: Options, output: Output) -> int:
 
     The log goes to standard error, the result to standard output.
 
-    Exit codes: 0 certified within the gap, 2 bad usage or input,
-    3 stopped before that, 4 infeasible, 5 results cannot be written,
-    130 interrupted.
-    With 3 and 130 the best clustering found is still written.
+    Exit codes: 0 certified within the gap, 2 bad usage or input, 3 stopped before that, 4 infeasible, 5 results
+    cannot be written, 130 interrupted. With 3 and 130 the best clustering found is still written.
     """
     from certmix.cli.running import run_request
 

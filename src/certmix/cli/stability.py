@@ -61,10 +61,9 @@ def stability_command(request: Request, options: Options, output: StabilityOutpu
     has it together with the representative of its cluster, the member nearest to the mean; open when one is known that
     has not. The time limit is that of everything together.
 
-    Exit codes: 0 every sample is fixed or open, and the clustering is certified within the gap, 2 bad usage or input,
-    3 stopped before that, 4 infeasible, 5 results cannot be written,
-    130 interrupted.
-    With 3 and 130 what is known is still written.
+    Exit codes: 0 every sample is fixed or open, and the clustering is certified within the gap, 2 bad usage or
+    input, 3 stopped before that, 4 infeasible, 5 results cannot be written, 130 interrupted. With 3 and 130 what
+    is known is still written.
     """
     from certmix.cli.margins import run_stability
 
@@ -76,11 +75,9 @@ def alternatives_command(request: Request, options: Options, output: Alternative
 
     The problem is solved first. The time limit is that of everything together.
 
-    Exit codes: 0 it is proved that there are no others within --within, and the clustering is certified within the
-    gap, 2 bad usage or input,
-    3 stopped before that, or there are more than --limit, 4 infeasible, 5 results cannot be written,
-    130 interrupted.
-    With 3 and 130 what is known is still written.
+    Exit codes: 0 it is proved that there are no others within --within, and the clustering is certified within
+    the gap, 2 bad usage or input, 3 stopped before that, or there are more than --limit, 4 infeasible, 5 results
+    cannot be written, 130 interrupted. With 3 and 130 what is known is still written.
     """
     from certmix.cli.margins import run_alternatives
 
