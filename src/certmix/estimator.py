@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from certmix.errors import CertmixError, InfeasibleError, InputError
-from certmix.fitting import (
-    CertifiedClustering,
-    naming,
-    require_clustering,
-    sample_names,
-    seed_of,
-    with_left_out,
-)
+from certmix.fitting import CertifiedClustering, Given, naming, require_clustering, seed_of
 from certmix.mixture import log_joint, most_probable, probabilities
 from certmix.problem import Problem
-from certmix.problem.measurements import refuse_kinds
 from certmix.result import Result
 from certmix.selection.criterion import icl, n_parameters
 from certmix.selection.path import Path
@@ -28,7 +21,11 @@ from certmix.selection.turns import path
 from certmix.solving import solve
 from certmix.status import Status
 
+_COVARIANCE = ("variance", "precision", "covariance", "variance_range")
+_OF_PROBLEM = (*_COVARIANCE, "weights", "prior", "mean_bounds", "weight_bounds", "noise")
 
+
+@dataclass(repr=False, eq=False)
 class CertifiedGaussianMixture(CertifiedClustering):
     r"""Gaussian mixture clustering with a proof of how good the clustering is.
 
@@ -141,137 +138,36 @@ class CertifiedGaussianMixture(CertifiedClustering):
     [2, 2]
     """
 
-    def __init__(
-        self,
-        n_components: int | str = 2,
-        *,
-        n_components_range: Any = (1, 8),
-        variance: Any = None,
-        precision: Any = None,
-        covariance: Any = None,
-        variance_range: Any = None,
-        weights: Any = "free",
-        prior: Any = None,
-        mean_bounds: Any = None,
-        weight_bounds: Any = None,
-        engine: str = "auto",
-        gap: float = 1e-6,
-        absolute_gap: float = 0.0,
-        time_limit: float | None = None,
-        node_limit: int | None = None,
-        memory_limit: int | str | None = None,
-        threads: int | None = None,
-        random_state: Any = None,
-        restarts: int | None = None,
-        n_init: int | None = None,
-        init: Any = None,
-        min_size: int | None = None,
-        max_size: int | None = None,
-        noise: Any = None,
-        missing: str = "error",
-        noise_max: int | None = None,
-        noise_min: int | None = None,
-        engine_options: dict[str, Any] | None = None,
-        verify: Any = "auto",
-        certificate: bool | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.n_components = n_components
-        self.n_components_range = n_components_range
-        self.variance = variance
-        self.precision = precision
-        self.covariance = covariance
-        self.variance_range = variance_range
-        self.weights = weights
-        self.prior = prior
-        self.mean_bounds = mean_bounds
-        self.weight_bounds = weight_bounds
-        self.engine = engine
-        self.gap = gap
-        self.absolute_gap = absolute_gap
-        self.time_limit = time_limit
-        self.node_limit = node_limit
-        self.memory_limit = memory_limit
-        self.threads = threads
-        self.random_state = random_state
-        self.restarts = restarts
-        self.n_init = n_init
-        self.init = init
-        self.min_size = min_size
-        self.max_size = max_size
-        self.noise = noise
-        self.missing = missing
-        self.noise_max = noise_max
-        self.noise_min = noise_min
-        self.engine_options = engine_options
-        self.verify = verify
-        self.certificate = certificate
-        self.verbose = verbose
+    n_components: int | str = 2
+    _: KW_ONLY
+    n_components_range: Any = (1, 8)
+    variance: Any = None
+    precision: Any = None
+    covariance: Any = None
+    variance_range: Any = None
+    weights: Any = "free"
+    prior: Any = None
+    mean_bounds: Any = None
+    weight_bounds: Any = None
+    restarts: int | None = None
+    noise: Any = None
 
     # -- fitting ---------------------------------------------------------------------------------------------
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None
-    ) -> CertifiedGaussianMixture:
-        """Cluster the samples.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
-            The index of a DataFrame names the samples.
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-            How many samples each stands for: whole numbers, which sizes count too; or, for weights of components that
-            are fixed, how much each counts, any positive numbers. One of weight 0 is left out, and has the label of
-            its most probable component.
-        constraints : iterable of constraints, optional
-            Side constraints (:class:`certmix.MustLink` and so on), by sample name or position.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InfeasibleError
-            When the constraints contradict each other; the message names a smallest set that does.
-        """
-        refuse_kinds(X)
-        names = sample_names(X, constraints)
-        data = self._validated(X)
-        every = data
-        data, names, weight, kept = self._counted(data, names, sample_weight)
-        constraints = self._rules(constraints)
+    def _fit(self, given: Given) -> None:
+        own = {name: getattr(self, name) for name in _OF_PROBLEM}
 
         def make(count: Any) -> Problem:
-            return Problem(
-                self._named(data, names),
-                count,
-                variance=self.variance,
-                precision=self.precision,
-                covariance=self.covariance,
-                variance_range=self.variance_range,
-                weights=self.weights,
-                prior=self.prior,
-                mean_bounds=self.mean_bounds,
-                weight_bounds=self.weight_bounds,
-                constraints=constraints,
-                names=names,
-                sample_weight=weight,
-                missing=self.missing,
-                noise=self.noise,
-            )
+            return Problem(given.data, count, **own, **given.about)
 
         if isinstance(self.n_components, str) and self.n_components == "auto":
-            self.path_, result = self._best(make, len(data))
+            self.path_, result = self._best(make, len(given.data))
             problem = make(self.path_.best)
         else:
             with naming():
                 problem = make(self.n_components)
-            options = self._options(problem, kept)
+            options = self._options(problem, given.kept)
             result = solve(problem, options=options, verbose=self.verbose)
         self._keep(problem, result)
-        self._label_left_out(every, kept)
-        return self
 
     def _best(self, make: Any, n_samples: int) -> tuple[Path, Result]:
         """The comparison of all numbers of components, and the clustering of the best."""
@@ -281,8 +177,7 @@ class CertifiedGaussianMixture(CertifiedClustering):
             raise InputError(
                 f"n_components_range must be two numbers, not {self.n_components_range!r}"
             ) from None
-        options = (self.variance, self.precision, self.covariance, self.variance_range)
-        given = any(x is not None for x in options)
+        given = any(getattr(self, name) is not None for name in _COVARIANCE)
         if isinstance(self.weights, str) and self.weights == "uniform" and not given:
             raise InputError(
                 'n_components="auto" with uniform weights needs a variance: the ICL depends on it'
@@ -299,7 +194,7 @@ class CertifiedGaussianMixture(CertifiedClustering):
                 raise InfeasibleError(found.sentence())
             raise CertmixError(found.sentence())
         if not found.proved:
-            warnings.warn(found.sentence(), ConvergenceWarning, stacklevel=3)
+            warnings.warn(found.sentence(), ConvergenceWarning, stacklevel=4)
         return found, found.result
 
     def _keep(self, problem: Problem, result: Result) -> None:
@@ -324,17 +219,6 @@ class CertifiedGaussianMixture(CertifiedClustering):
         self.lower_bound_ = result.lower_bound
         self.gap_ = result.gap_relative
 
-    def _label_left_out(self, data: np.ndarray, kept: np.ndarray | None) -> None:
-        """Samples of weight zero have the label of their most probable component."""
-        if kept is not None:
-            self.labels_ = with_left_out(self.labels_, kept, self._most_probable(data))
-
-    def fit_predict(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None
-    ) -> np.ndarray:
-        """Cluster the samples and return ``labels_``."""
-        return np.array(self.fit(X, y, sample_weight, constraints=constraints).labels_)
-
     # -- new samples -----------------------------------------------------------------------------------------
     def predict(self, X: Any) -> np.ndarray:
         """The most probable component of every sample, each on its own.
@@ -343,7 +227,7 @@ class CertifiedGaussianMixture(CertifiedClustering):
         ``predict`` on those samples may differ from ``labels_``, which satisfies the constraints.
         """
         check_is_fitted(self, "means_")
-        return self._most_probable(self._validated(X, reset=False))
+        return self._alone(self._validated(X, reset=False))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Posterior probability of every component, noise last, for every sample; ignores side constraints too."""
@@ -394,5 +278,5 @@ class CertifiedGaussianMixture(CertifiedClustering):
         weights = np.append(self.weights_, getattr(self, "noise_weight_", []))
         return log_joint(data, self.means_, weights, self.precisions_, self.result_.noise)
 
-    def _most_probable(self, data: np.ndarray) -> np.ndarray:
+    def _alone(self, data: np.ndarray) -> np.ndarray:
         return most_probable(self._joint(data), len(self.means_))

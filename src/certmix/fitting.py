@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -20,24 +21,96 @@ from certmix.presolve.instance import reduce
 from certmix.problem import Problem, is_feasible
 from certmix.problem.constraints import is_blank, size_limits
 from certmix.problem.hardening import hardened
+from certmix.problem.measurements import refuse_kinds
 from certmix.problem.problem import MISSING
 from certmix.problem.rules import listed
 from certmix.result import Result
 from certmix.status import Status, Termination
 
 
-class CertifiedClustering(ClusterMixin, BaseEstimator):
-    """A clustering estimator whose parameters hold, among others, the options of a run."""
+class Given(NamedTuple):
+    """The samples of a fit: all, which of them count where some do not, and what a problem is made of."""
 
-    min_size: Any
-    max_size: Any
-    noise_min: Any
-    noise_max: Any
-    init: Any
-    n_init: Any
-    random_state: Any
-    engine_options: Any
-    missing: Any
+    every: np.ndarray
+    kept: np.ndarray | None
+    data: Any
+    about: dict[str, Any]
+
+
+@dataclass(repr=False, eq=False)
+class CertifiedClustering(ClusterMixin, BaseEstimator):
+    """A clustering estimator whose parameters hold, among others, the options of a run.
+
+    Parameters are fields: scikit-learn reads them from the ``__init__`` that a dataclass has.
+    """
+
+    _: KW_ONLY
+    min_size: int | None = None
+    max_size: int | None = None
+    noise_max: int | None = None
+    noise_min: int | None = None
+    missing: str = "error"
+    engine: str = "auto"
+    gap: float = 1e-6
+    absolute_gap: float = 0.0
+    time_limit: float | None = None
+    node_limit: int | None = None
+    memory_limit: int | str | None = None
+    threads: int | None = None
+    random_state: Any = None
+    n_init: int | None = None
+    init: Any = None
+    engine_options: dict[str, Any] | None = None
+    verify: Any = "auto"
+    certificate: bool | None = None
+    verbose: bool = False
+    labels_: np.ndarray = field(init=False)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None) -> Self:
+        """Cluster the samples.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            The index of a DataFrame names the samples.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            How many samples each stands for: whole numbers, which sizes count too; or, for k-means and for weights of
+            components that are fixed, how much each counts, any positive numbers. One of weight 0 is left out, and has
+            the label of its most probable component, or nearest centre.
+        constraints : iterable of constraints, optional
+            Side constraints (:class:`certmix.MustLink` and so on), by sample name or position.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InfeasibleError
+            When the constraints contradict each other; the message names a smallest set that does.
+        """
+        given = self._given(X, sample_weight, constraints)
+        self._fit(given)
+        if given.kept is not None:
+            labels = np.array(self._alone(given.every))
+            labels[given.kept] = self.labels_
+            self.labels_ = labels
+        return self
+
+    def fit_predict(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None
+    ) -> np.ndarray:
+        """Cluster the samples and return ``labels_``."""
+        return np.array(self.fit(X, y, sample_weight, constraints=constraints).labels_)
+
+    def _fit(self, given: Given) -> None:
+        """Cluster the samples that count."""
+        raise NotImplementedError
+
+    def _alone(self, data: np.ndarray) -> np.ndarray:
+        """The component in which each sample would be by itself."""
+        raise NotImplementedError
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -64,10 +137,6 @@ class CertifiedClustering(ClusterMixin, BaseEstimator):
         own["start"] = None if problem is None else _start(self.init, problem, kept)
         return Options(**own, **specific, seed=seed_of(self.random_state))
 
-    def _rules(self, constraints: Any) -> list[Any]:
-        """The side constraints, with the limits on sizes."""
-        return listed(constraints) + size_limits(self)
-
     def _named(self, data: np.ndarray, names: list[Any] | None) -> Any:
         """The validated data, with the names of their features where there are any."""
         columns = getattr(self, "feature_names_in_", None)
@@ -77,23 +146,28 @@ class CertifiedClustering(ClusterMixin, BaseEstimator):
 
         return pd.DataFrame(data, columns=columns, index=names)
 
-    def _counted(
-        self, data: np.ndarray, names: list[Any] | None, sample_weight: Any
-    ) -> tuple[np.ndarray, list[Any] | None, np.ndarray | None, np.ndarray | None]:
-        """The samples that count, their names and weights; and which of all they are, where some do not count.
-
-        A weight of zero leaves a sample out, as scikit-learn has it.
-        """
-        if sample_weight is None:
-            return data, names, None, None
-        weight = weights_of(sample_weight, len(data))
-        kept = weight != 0.0
-        if kept.all():
-            return data, names, weight, None
-        if not kept.any():
-            raise InputError("all sample weights are zero")
-        known = list(range(len(data))) if names is None else names
-        return data[kept], [known[i] for i in np.flatnonzero(kept)], weight[kept], kept
+    def _given(self, X: Any, sample_weight: Any, constraints: Any) -> Given:
+        """What is given to ``fit``, validated. A weight of zero leaves a sample out, as scikit-learn has it."""
+        refuse_kinds(X)
+        names = sample_names(X, constraints)
+        every = data = self._validated(X)
+        weight = kept = None
+        if sample_weight is not None:
+            weight = weights_of(sample_weight, len(data))
+            if not weight.any():
+                raise InputError("all sample weights are zero")
+            if not weight.all():
+                kept = weight != 0.0
+                known = list(range(len(data))) if names is None else names
+                data, weight = data[kept], weight[kept]
+                names = [known[i] for i in np.flatnonzero(kept)]
+        about = {
+            "constraints": listed(constraints) + size_limits(self),
+            "names": names,
+            "sample_weight": weight,
+            "missing": self.missing,
+        }
+        return Given(every, kept, self._named(data, names), about)
 
 
 def weights_of(given: Any, n_samples: int) -> np.ndarray:
@@ -154,13 +228,6 @@ def naming() -> Iterator[None]:
         ) from None
 
 
-def with_left_out(labels: np.ndarray, kept: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """The labels of all samples: those that were left out have the other ones."""
-    found = np.array(others)
-    found[kept] = labels
-    return found
-
-
 def require_clustering(result: Result) -> None:
     """An error where a run found no clustering, a warning where it stopped before it had proved what it was asked."""
     if result.status is Status.INFEASIBLE:
@@ -168,7 +235,7 @@ def require_clustering(result: Result) -> None:
     if result.labels is None or result.means is None or result.weights is None:
         raise CertmixError(result.sentence())
     if result.status is not Status.OPTIMAL and result.termination is not Termination.CONVERGED:
-        warnings.warn(result.sentence(), ConvergenceWarning, stacklevel=4)
+        warnings.warn(result.sentence(), ConvergenceWarning, stacklevel=5)
 
 
 def seed_of(random_state: Any) -> int:
@@ -194,5 +261,5 @@ def sample_names(X: Any, constraints: Any) -> list[Any] | None:
     ) or constraints is not None:  # the problem refuses names that name no sample
         return names
     what = "blank names" if blank else f"{twice!r} twice"
-    warnings.warn(f"the index of X holds {what}, so the samples are numbered instead of named", stacklevel=3)
+    warnings.warn(f"the index of X holds {what}, so the samples are numbered instead of named", stacklevel=4)
     return None

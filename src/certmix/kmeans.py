@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,20 +10,13 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certmix.errors import InputError
-from certmix.fitting import (
-    CertifiedClustering,
-    naming,
-    require_clustering,
-    sample_names,
-    weights_of,
-    with_left_out,
-)
+from certmix.fitting import CertifiedClustering, Given, naming, require_clustering, weights_of
 from certmix.problem import Problem
-from certmix.problem.measurements import refuse_kinds
 from certmix.result import Result
 from certmix.solving import solve
 
 
+@dataclass(repr=False, eq=False)
 class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CertifiedClustering):
     r"""K-means with a proof of how good the clustering is.
 
@@ -102,98 +96,16 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
     ([0, 0, 1, 1, 1], 15.291666666666666)
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        min_size: int | None = None,
-        max_size: int | None = None,
-        noise_max: int | None = None,
-        noise_min: int | None = None,
-        missing: str = "error",
-        engine: str = "auto",
-        gap: float = 1e-6,
-        absolute_gap: float = 0.0,
-        time_limit: float | None = None,
-        node_limit: int | None = None,
-        memory_limit: int | str | None = None,
-        threads: int | None = None,
-        random_state: Any = None,
-        n_init: int | None = None,
-        init: Any = None,
-        engine_options: dict[str, Any] | None = None,
-        verify: Any = "auto",
-        certificate: bool | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.min_size = min_size
-        self.max_size = max_size
-        self.noise_max = noise_max
-        self.noise_min = noise_min
-        self.missing = missing
-        self.engine = engine
-        self.gap = gap
-        self.absolute_gap = absolute_gap
-        self.time_limit = time_limit
-        self.node_limit = node_limit
-        self.memory_limit = memory_limit
-        self.threads = threads
-        self.random_state = random_state
-        self.n_init = n_init
-        self.init = init
-        self.engine_options = engine_options
-        self.verify = verify
-        self.certificate = certificate
-        self.verbose = verbose
+    n_clusters: int = 8
 
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None
-    ) -> CertifiedKMeans:
-        """Cluster the samples.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
-            The index of a DataFrame names the samples.
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-            How many samples each stands for: whole numbers, which sizes count too; or how much each counts, any
-            positive numbers. One of weight 0 is left out, and has the label of its nearest centre.
-        constraints : iterable of constraints, optional
-            Side constraints (:class:`certmix.MustLink` and so on), by sample name or position.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InfeasibleError
-            When the constraints contradict each other; the message names a smallest set that does.
-        """
-        refuse_kinds(X)
-        names = sample_names(X, constraints)
-        data = self._validated(X)
-        every = data
-        data, names, weight, kept = self._counted(data, names, sample_weight)
+    def _fit(self, given: Given) -> None:
+        noise = None if self.noise_max is None and self.noise_min is None else "trimmed"
         try:
             with naming():
-                problem = Problem(
-                    self._named(data, names),
-                    self.n_clusters,
-                    weights="none",
-                    constraints=self._rules(constraints),
-                    names=names,
-                    sample_weight=weight,
-                    missing=self.missing,
-                    noise=None if self.noise_max is None and self.noise_min is None else "trimmed",
-                )
+                problem = Problem(given.data, self.n_clusters, weights="none", noise=noise, **given.about)
         except InputError as error:
             raise InputError(str(error).replace("n_components", "n_clusters")) from None
-        self._keep(solve(problem, options=self._options(problem, kept), verbose=self.verbose))
-        self._label_left_out(every, kept)
-        return self
+        self._keep(solve(problem, options=self._options(problem, given.kept), verbose=self.verbose))
 
     def _keep(self, result: Result) -> None:
         require_clustering(result)
@@ -204,17 +116,6 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
         self.inertia_lower_bound_ = result.sse_lower_bound
         self.penalty_ = result.penalty
         self.gap_ = result.gap_relative
-
-    def _label_left_out(self, data: np.ndarray, kept: np.ndarray | None) -> None:
-        """Samples of weight zero have the label of their nearest centre."""
-        if kept is not None:
-            self.labels_ = with_left_out(self.labels_, kept, self._away(data).argmin(axis=1))
-
-    def fit_predict(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None
-    ) -> np.ndarray:
-        """Cluster the samples and return ``labels_``."""
-        return np.array(self.fit(X, y, sample_weight, constraints=constraints).labels_)
 
     def fit_transform(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None
@@ -249,6 +150,9 @@ class CertifiedKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Certifi
     def _distances(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "cluster_centers_")
         return self._away(self._validated(X, reset=False))
+
+    def _alone(self, data: np.ndarray) -> np.ndarray:
+        return np.asarray(self._away(data).argmin(axis=1))
 
     def _away(self, data: np.ndarray) -> np.ndarray:
         away = np.empty((len(data), len(self.cluster_centers_)))

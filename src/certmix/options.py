@@ -1,8 +1,8 @@
 """The options of a run: one dataclass that the command line, ``solve`` and the estimator share.
 
-A new option is a field of :class:`Options`. Its type and default are there, all else that is known of it is an
-:class:`Option` beside the type: the command line makes a flag of it (:mod:`certmix.cli.flags`), ``solve`` takes it by
-name, and the dataclass checks it before any work.
+A new option is a field of :class:`Options`, made by :func:`option`, which takes all that is known of it beside its
+type: the command line makes a flag of it (:mod:`certmix.cli.flags`), ``solve`` takes it by name, and the dataclass
+checks it before any work.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import cache
 from numbers import Integral
 from pathlib import Path
 from textwrap import fill, indent
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from certmix import memory
 from certmix.errors import InputError
@@ -69,7 +69,7 @@ class Option:
     """What completes on the command line, where that is not one of the choices."""
     engines: tuple[str, ...] = ()
     """The engines that have it; none stands for all. The others refuse it."""
-    default: Any = None
+    usual: Any = None
     """What those engines take where it is not given."""
     argument: bool = False
     """Whether it stands on the command line without a flag."""
@@ -77,197 +77,144 @@ class Option:
     """Whether the command line cannot have it."""
 
 
+def option(help: str, default: Any = None, **about: Any) -> Any:
+    """The field of an option, with all that is known of it."""
+    return field(default=default, metadata={"option": Option(help, **about)})
+
+
 @dataclass(frozen=True)
 class Options:
     """Everything that can be asked of a run; every engine understands it or refuses it."""
 
-    engine: Annotated[str, Option("Engine; see: certmix engines.", metavar="NAME", choices=_engines)] = "auto"
+    engine: str = option("Engine; see: certmix engines.", "auto", metavar="NAME", choices=_engines)
     _: KW_ONLY
-    gap: Annotated[
-        float, Option("Relative gap (UB - LB) / max(1, |UB|) that is good enough.", metavar="G")
-    ] = 1e-6
-    absolute_gap: Annotated[
-        float,
-        Option("Absolute gap that is good enough, in nats (k-means: of the SSE).", unit="nats", metavar="G"),
-    ] = 0.0
-    target: Annotated[
-        float | None,
-        Option("Stop as soon as the lower bound reaches this, whatever the gap is then.", python_only=True),
-    ] = None
-    time_limit: Annotated[
-        float | None,
-        Option(
-            "Stop after so long, with the best clustering and bound there is.",
-            more="Kept to a second, or a twentieth of it, the certificate included.",
-            unit="seconds",
-            least=0,
-            noun="the time limit",
-        ),
-    ] = None
-    node_limit: Annotated[int | None, Option("Stop after so many nodes.", least=0)] = None
-    memory_limit: Annotated[
-        int | str | None,
-        Option(
-            "Stop at so much resident memory: bytes, or 500M, 4G. Default: 80 % of what is free.",
-            unit="bytes",
-            kind=str,
-        ),
-    ] = None
-    threads: Annotated[int | None, Option("Default: all cores.", least=1)] = None
-    workers: Annotated[
-        int | None,
-        Option(
-            "Processes on this machine that share the work, by Dask. Default: threads only.",
-            least=1,
-            engines=("parts", "sdp", "dual"),
-            panel=_MANY,
-        ),
-    ] = None
-    scheduler: Annotated[
-        str | None,
-        Option(
-            "Address of a Dask scheduler whose workers share the work.",
-            metavar="ADDRESS",
-            engines=("parts", "sdp", "dual"),
-            panel=_MANY,
-        ),
-    ] = None
-    client: Annotated[
-        Any,
-        Option(
-            "A distributed.Client whose workers share the work.",
-            python_only=True,
-            kind=object,
-            engines=("parts", "sdp", "dual"),
-        ),
-    ] = None
-    seed: Annotated[
-        int, Option("Seed of the random starts: the same seed and node limit give the same answer.", least=0)
-    ] = 0
-    restarts: Annotated[
-        int | None,
-        Option("How many starts the local methods make. Default: each engine has its own.", least=1),
-    ] = None
-    start: Annotated[
-        Any,
-        Option(
-            "Clustering to start from: assignments.csv of an earlier run, its folder, or samples and labels.",
-            more="Also n labels, or a Result whose samples are matched by name.",
-            metavar="FILE",
-            kind=Path,
-        ),
-    ] = None
-    resume: Annotated[
-        Path | None,
-        Option(
-            "Go on with the unfinished run in DIR, with the same data and options; limits, gap and threads may differ.",
-            more="DIR was written by certmix solve --out, or by the observer certmix.Snapshot; it is written to again. "
-            "Limits are for what is still to be done.",
-            metavar="DIR",
-        ),
-    ] = None
-    part_size: Annotated[
-        int | None,
-        Option(
-            "Samples in a part of the engine parts. Default: by dimension and time.",
-            metavar="N",
-            least=1,
-            noun="the size of a part",
-            engines=("parts",),
-        ),
-    ] = None
-    branching: Annotated[
-        str | None,
-        Option(
-            f"Branching rule of bnb: {BRANCHING[0]} (default), {', '.join(BRANCHING[1:])}.",
-            metavar="RULE",
-            choices=BRANCHING,
-            noun="branching rule",
-            engines=("bnb",),
-            default=BRANCHING[0],
-        ),
-    ] = None
-    solver: Annotated[
-        str | None,
-        Option(
-            "Who solves the model of minlp or miqp: scip (default), or gurobi, copt, baron where installed.",
-            metavar="NAME",
-            choices=lambda: SOLVERS,
-            engines=("minlp", "miqp"),
-            default=SOLVERS[0],
-            panel=_MODELS,
-        ),
-    ] = None
-    logarithm: Annotated[
-        str | None,
-        Option(
-            "Piecewise-linear logarithm of miqp: tangent (from below, default) or chord (from above, the paper's).",
-            metavar="KIND",
-            choices=LOGARITHMS,
-            engines=("miqp",),
-            default=LOGARITHMS[0],
-            panel=_MODELS,
-        ),
-    ] = None
-    breakpoints: Annotated[
-        int | None,
-        Option(
-            "How many breakpoints it has at first (10).",
-            least=2,
-            engines=("miqp",),
-            default=10,
-            panel=_MODELS,
-        ),
-    ] = None
-    adaptive: Annotated[
-        bool | None,
-        Option(
-            "Add breakpoints around the incumbent (default), or take twice as many regular ones.",
-            flags=("--adaptive/--regular",),
-            engines=("miqp",),
-            default=True,
-            panel=_MODELS,
-        ),
-    ] = None
-    warm_start: Annotated[
-        bool | None,
-        Option(
-            "Begin minlp and miqp with hard EM's clustering (default), or with none (the paper's protocol).",
-            flags=("--warm-start/--cold-start",),
-            engines=("minlp", "miqp"),
-            default=True,
-            panel=_MODELS,
-        ),
-    ] = None
-    verify: Annotated[
-        bool | Literal["auto"],
-        Option(
-            "Whether the proof is made and checked. Default: if that takes no more than its budget.",
-            more="True takes no budget, and no longer than the time limit; False leaves the level at computed.",
-            flags=("--verify/--no-verify",),
-            kind=bool,
-            panel=_PROOF,
-        ),
-    ] = "auto"
-    verify_budget: Annotated[
-        float,
-        Option(
-            "Share of the solving time that making and checking the proof may take; a second at least.",
-            metavar="SHARE",
-            least=0,
-            panel=_PROOF,
-        ),
-    ] = 0.5
-    certificate: Annotated[
-        bool | None,
-        Option(
-            "Whether to make a certificate, however long it takes. Default: with --out.",
-            more="It is in result.certificate, for certmix.verify. None keeps the one that was made for the check, "
-            "if any; False keeps none.",
-            flags=("--certificate/--no-certificate",),
-            panel=_PROOF,
-        ),
-    ] = None
+    gap: float = option("Relative gap (UB - LB) / max(1, |UB|) that is good enough.", 1e-6, metavar="G")
+    absolute_gap: float = option(
+        "Absolute gap that is good enough, in nats (k-means: of the SSE).", 0.0, unit="nats", metavar="G"
+    )
+    target: float | None = option(
+        "Stop as soon as the lower bound reaches this, whatever the gap is then.", python_only=True
+    )
+    time_limit: float | None = option(
+        "Stop after so long, with the best clustering and bound there is.",
+        more="Kept to a second, or a twentieth of it, the certificate included.",
+        unit="seconds",
+        least=0,
+        noun="the time limit",
+    )
+    node_limit: int | None = option("Stop after so many nodes.", least=0)
+    memory_limit: int | str | None = option(
+        "Stop at so much resident memory: bytes, or 500M, 4G. Default: 80 % of what is free.",
+        unit="bytes",
+        kind=str,
+    )
+    threads: int | None = option("Default: all cores.", least=1)
+    workers: int | None = option(
+        "Processes on this machine that share the work, by Dask. Default: threads only.",
+        least=1,
+        engines=("parts", "sdp", "dual"),
+        panel=_MANY,
+    )
+    scheduler: str | None = option(
+        "Address of a Dask scheduler whose workers share the work.",
+        metavar="ADDRESS",
+        engines=("parts", "sdp", "dual"),
+        panel=_MANY,
+    )
+    client: Any = option(
+        "A distributed.Client whose workers share the work.",
+        python_only=True,
+        kind=object,
+        engines=("parts", "sdp", "dual"),
+    )
+    seed: int = option(
+        "Seed of the random starts: the same seed and node limit give the same answer.", 0, least=0
+    )
+    restarts: int | None = option(
+        "How many starts the local methods make. Default: each engine has its own.", least=1
+    )
+    start: Any = option(
+        "Clustering to start from: assignments.csv of an earlier run, its folder, or samples and labels.",
+        more="Also n labels, or a Result whose samples are matched by name.",
+        metavar="FILE",
+        kind=Path,
+    )
+    resume: Path | None = option(
+        "Go on with the unfinished run in DIR, with the same data and options; limits, gap and threads may differ.",
+        more="DIR was written by certmix solve --out, or by the observer certmix.Snapshot; it is written to again. "
+        "Limits are for what is still to be done.",
+        metavar="DIR",
+    )
+    part_size: int | None = option(
+        "Samples in a part of the engine parts. Default: by dimension and time.",
+        metavar="N",
+        least=1,
+        noun="the size of a part",
+        engines=("parts",),
+    )
+    branching: str | None = option(
+        f"Branching rule of bnb: {BRANCHING[0]} (default), {', '.join(BRANCHING[1:])}.",
+        metavar="RULE",
+        choices=BRANCHING,
+        noun="branching rule",
+        engines=("bnb",),
+        usual=BRANCHING[0],
+    )
+    solver: str | None = option(
+        "Who solves the model of minlp or miqp: scip (default), or gurobi, copt, baron where installed.",
+        metavar="NAME",
+        choices=lambda: SOLVERS,
+        engines=("minlp", "miqp"),
+        usual=SOLVERS[0],
+        panel=_MODELS,
+    )
+    logarithm: str | None = option(
+        "Piecewise-linear logarithm of miqp: tangent (from below, default) or chord (from above, the paper's).",
+        metavar="KIND",
+        choices=LOGARITHMS,
+        engines=("miqp",),
+        usual=LOGARITHMS[0],
+        panel=_MODELS,
+    )
+    breakpoints: int | None = option(
+        "How many breakpoints it has at first (10).", least=2, engines=("miqp",), usual=10, panel=_MODELS
+    )
+    adaptive: bool | None = option(
+        "Add breakpoints around the incumbent (default), or take twice as many regular ones.",
+        flags=("--adaptive/--regular",),
+        engines=("miqp",),
+        usual=True,
+        panel=_MODELS,
+    )
+    warm_start: bool | None = option(
+        "Begin minlp and miqp with hard EM's clustering (default), or with none (the paper's protocol).",
+        flags=("--warm-start/--cold-start",),
+        engines=("minlp", "miqp"),
+        usual=True,
+        panel=_MODELS,
+    )
+    verify: bool | Literal["auto"] = option(
+        "Whether the proof is made and checked. Default: if that takes no more than its budget.",
+        "auto",
+        more="True takes no budget, and no longer than the time limit; False leaves the level at computed.",
+        flags=("--verify/--no-verify",),
+        kind=bool,
+        panel=_PROOF,
+    )
+    verify_budget: float = option(
+        "Share of the solving time that making and checking the proof may take; a second at least.",
+        0.5,
+        metavar="SHARE",
+        least=0,
+        panel=_PROOF,
+    )
+    certificate: bool | None = option(
+        "Whether to make a certificate, however long it takes. Default: with --out.",
+        more="It is in result.certificate, for certmix.verify. None keeps the one that was made for the check, "
+        "if any; False keeps none.",
+        flags=("--certificate/--no-certificate",),
+        panel=_PROOF,
+    )
 
     def __post_init__(self) -> None:
         self.tolerances  # noqa: B018  (checks itself)
@@ -320,7 +267,7 @@ class Options:
     def own(self, name: str) -> Any:
         """An option of single engines; its default where it was not given."""
         value = getattr(self, name)
-        return ENGINE_OPTIONS[name].default if value is None else value
+        return ENGINE_OPTIONS[name].usual if value is None else value
 
     def refuse_unused(self, engine: str, *, automatic: bool = False) -> None:
         """Refuse options that the engine would ignore; the error names the engines that use them.
@@ -339,11 +286,11 @@ class Options:
 @cache
 def options_of(cls: type) -> Mapping[str, Option]:
     """The fields of a dataclass that are options, with what is known of them, their kind included."""
-    found = {}
-    for name, hint in get_type_hints(cls, include_extras=True).items():
-        for about in getattr(hint, "__metadata__", ()):
-            if isinstance(about, Option):
-                found[name] = about if about.kind else replace(about, kind=_without_none(get_args(hint)[0]))
+    hints, found = get_type_hints(cls), {}
+    for f in fields(cls):
+        about = f.metadata.get("option")
+        if about is not None:
+            found[f.name] = about if about.kind else replace(about, kind=_without_none(hints[f.name]))
     return found
 
 

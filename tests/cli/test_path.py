@@ -52,7 +52,7 @@ def test_what_is_known_is_written_at_every_turn(
     def killed(*_: object) -> None:
         raise MemoryError("as a killed run ends")
 
-    monkeypatch.setattr(comparing, "_written", killed)
+    monkeypatch.setattr(comparing, "_write", killed)
     with pytest.raises(MemoryError):
         certmix("path data.csv --columns a,b --variance 0.1 -k 1:3 --out found --quiet")
     for k in (1, 2, 3):

@@ -86,6 +86,22 @@ def test_the_clustering_is_written_before_its_margins(certmix, files: Path, monk
     assert (files / "found" / "assignments.csv").exists()
 
 
+def test_a_disk_that_is_full_on_the_way_is_told_at_the_end(certmix, files: Path, monkeypatch) -> None:
+    """What cannot be written while the run goes on does not end it: the margins are shown, and then it is said."""
+    from certmix.cli import margins
+    from certmix.errors import OutputError
+
+    def full(*_: object) -> None:
+        raise OutputError("no space left")
+
+    monkeypatch.setattr(margins, "write_text", full)
+    monkeypatch.setattr(margins, "write_certificate", full)
+    answer = certmix(f"{RUN} --out found")
+    assert answer.code == 5
+    assert "Of 6 samples, 6 are" in answer.out
+    assert "no space left" in answer.err
+
+
 def test_pairs_of_interest(certmix, files: Path) -> None:
     """By name, a line each."""
     names = [sample["name"] for sample in certmix(f"{RUN} --json --quiet").json["samples"]]

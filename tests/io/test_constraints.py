@@ -319,7 +319,7 @@ def test_bad_toml_names_file_place_and_culprit(tmp_path: Path, text: str, words:
 def test_round_trip(tmp_path: Path, name: str) -> None:
     """What is written is read back equal, for every kind of constraint."""
     assert {type(item).kind for item in ONE_OF_EACH} == {
-        kind for kind, form in FORMS.items() if not form.column
+        kind for kind, form in FORMS.items() if form.of is not None
     }
     write_constraints(ONE_OF_EACH, tmp_path / name)
     assert read_constraints(tmp_path / name) == ONE_OF_EACH

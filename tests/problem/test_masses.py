@@ -24,7 +24,7 @@ from certmix.problem import (
 )
 from certmix.problem.features import MASSES
 from certmix.problem.masses import Masses, RealWeights
-from certmix.problem.restriction import restrict
+from certmix.problem.restriction import Restriction
 from certmix.search.bounds.leaves import rounding
 from certmix.status import Status
 from claims import find_truth
@@ -192,7 +192,10 @@ def test_values_that_all_count_once_are_ordinary(name: str) -> None:
 def test_a_part_has_the_weights_of_its_samples() -> None:
     """Also where those are whole numbers: the bounds of parts add up."""
     problem = Problem(DATA, 2, weights="none", missing="keep", sample_weight=WEIGHT)
-    one, other = restrict(problem, np.array([1, 3])), restrict(problem, np.array([0, 2, 4, 5]))
+    one, other = (
+        Restriction(problem).part(np.array([1, 3])),
+        Restriction(problem).part(np.array([0, 2, 4, 5])),
+    )
     assert one.masses is not None
     np.testing.assert_array_equal(one.masses.weight, [2.0, 1.0])
     assert one.n_samples == 2
@@ -239,7 +242,7 @@ def test_a_feature_without_a_value_is_named_unless_it_has_some_elsewhere() -> No
     with pytest.raises(InputError, match="column 1 has no value at all; leave it out"):
         Problem(np.nan_to_num(DATA) * [1.0, NAN], 2, **given)
     whole = Problem(DATA, 2, **given)
-    part = restrict(whole, np.array([1, 4]))
+    part = Restriction(whole).part(np.array([1, 4]))
     assert np.isnan(part.data[:, 1]).all()
     assert part.replace(constraints=[MustLink(0, 1)]).given_missing == part.given_missing
 

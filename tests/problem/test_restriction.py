@@ -26,7 +26,7 @@ from certmix.problem import (
     Problem,
     is_feasible,
 )
-from certmix.problem.restriction import Restriction, partition_refusal, restrict
+from certmix.problem.restriction import Restriction, partition_refusal
 from claims import ROUNDING, find_truth
 from soundness import draw
 
@@ -103,7 +103,7 @@ def test_parts_of_many_problems(block: int) -> None:
 def test_one_part_is_the_whole_with_empty_components() -> None:
     """A partition of one part is the problem itself, but for components that may be empty."""
     problem = Problem(y, 2, variance=1.0, prior=[GaussianPrior(1.0, 2.0), DirichletPrior(3.0)])
-    part = restrict(problem, np.arange(6))
+    part = Restriction(problem).part(np.arange(6))
     labels = np.array([0, 0, 0, 1, 1, 1])
     assert part.allow_empty
     assert part.objective.best(labels).value == pytest.approx(problem.objective.best(labels).value, rel=1e-13)
@@ -126,7 +126,7 @@ def test_rules_inside_are_kept_and_counts_are_relaxed() -> None:
         MinimumSize(4, 0),
         MaximumSize(2, 1),
     ]
-    part = restrict(Problem(y, 2, variance=1.0, constraints=rules), np.array([0, 2, 4]))
+    part = Restriction(Problem(y, 2, variance=1.0, constraints=rules)).part(np.array([0, 2, 4]))
     assert part.constraints == (
         MustLink(0, 1),
         CannotLink(0, 2),
@@ -146,16 +146,16 @@ def test_rules_inside_are_kept_and_counts_are_relaxed() -> None:
 def test_boxes_stay_and_ties_go() -> None:
     """Bounds and fixed weights hold in every part; estimators do not, nor bounds on the weights that come with them."""
     boxed = Problem(y, 2, variance=1.0, mean_bounds=(0.0, [5.0, 6.0]), weight_bounds=(0.25, None))
-    part = restrict(boxed, np.array([1, 3]))
+    part = Restriction(boxed).part(np.array([1, 3]))
     assert np.array_equal(part.mean_upper, boxed.mean_upper)
     assert np.array_equal(part.weight_lower, boxed.weight_lower)
     tied = boxed.replace(estimators=("weights", "means"))
-    part = restrict(tied, np.array([0, 1, 2, 3, 5]))
+    part = Restriction(tied).part(np.array([0, 1, 2, 3, 5]))
     assert not part.estimators
     assert not part.has_weight_box
     assert part.size_lower.tolist() == [1, 1]  # two of six samples at least, and one is elsewhere
     fixed = Problem(y, 2, variance=[1.0, 2.0], weights=[0.3, 0.7], estimators=())
-    part = restrict(fixed, np.array([1]))
+    part = Restriction(fixed).part(np.array([1]))
     assert np.array_equal(part.fixed_weights, fixed.fixed_weights)
     assert np.array_equal(part.covariance.half_log_det, fixed.covariance.half_log_det)
 
@@ -164,7 +164,7 @@ def test_numbers_of_components_are_positions() -> None:
     """A rule about a component that is called by another one's number speaks of the same component in a part."""
     problem = Problem(y, 2, variance=1.0, component_names=["1", "0"], constraints=[Label(3, 0)])
     assert problem.rules.labels[0].component == 1
-    assert restrict(problem, np.array([3, 4])).rules.labels[0].component == 1
+    assert Restriction(problem).part(np.array([3, 4])).rules.labels[0].component == 1
 
 
 def test_shares_of_the_prior_never_exceed_it() -> None:
@@ -202,7 +202,7 @@ def test_alpha_below_one_is_refused(prior: object) -> None:
     problem = Problem(y, 2, variance=1.0, prior=prior)
     assert "alpha < 1" in (partition_refusal(problem) or "")
     with pytest.raises(InputError, match="alpha < 1"):
-        restrict(problem, np.arange(3))
+        Restriction(problem).part(np.arange(3))
 
 
 @pytest.mark.parametrize("rule", [MustLink(1, 4), Implication(4, 1)])
@@ -210,12 +210,12 @@ def test_what_belongs_together_is_not_cut(rule: object) -> None:
     """Neither must-links, nor implications for all components, which are the same."""
     problem = Problem(y, 2, variance=1.0, constraints=[rule], names=list("abcdef"))
     with pytest.raises(InputError, match="belong together"):
-        restrict(problem, np.array([0, 1, 2]))
-    assert len(restrict(problem, np.array([1, 4])).rules.together_array) == 1
+        Restriction(problem).part(np.array([0, 1, 2]))
+    assert len(Restriction(problem).part(np.array([1, 4])).rules.together_array) == 1
 
 
 @pytest.mark.parametrize("samples", [[2, 1], [1, 1], [], [-1, 2], [5, 6]])
 def test_a_part_is_ascending_samples(samples: list[int]) -> None:
     """Anything else has no meaning, and is refused."""
     with pytest.raises(InputError, match="ascending"):
-        restrict(Problem(y, 2, variance=1.0), np.array(samples, dtype=int))
+        Restriction(Problem(y, 2, variance=1.0)).part(np.array(samples, dtype=int))

@@ -97,6 +97,20 @@ def test_what_is_settled_is_so_in_every_clustering_below_the_target(first: int) 
     assert settled > 10
 
 
+def test_who_says_that_groups_are_apart_is_not_believed() -> None:
+    """A proof about groups that may be together, priced as if they were apart, is none."""
+    problem = overlapping(30, d=1)
+    labels = certmix.solve(problem, "hard-em").labels
+    assert labels is not None
+    pairs, value = pairs_of(labels), float(problem.objective.best(labels).value)
+    groups = reduce(problem).groups.of[np.array(pairs)]
+    search = _Search(reduce(problem), labels, groups, 1.0, Stop(math.inf))
+    rows = [(i, j, 1) for i, j in pairs]
+    for apart, said in (([[0, 1]], "called apart that are not"), ([[0, 1], [1, 2]], "twice")):
+        with pytest.raises(Unproved, match=said):
+            by_prices(rows, problem, search.t, np.array(apart), value + 1.0, 0.03, 300)
+
+
 @pytest.mark.parametrize("d", [1, 3])
 def test_samples_that_are_far_from_delta_need_no_run_of_their_own(d: int) -> None:
     """Their proof is checked, and what is said is what forced runs say."""

@@ -17,7 +17,7 @@ from certmix.certificate.statement import state
 from certmix.io.certificates import Certificate
 from certmix.problem import CannotLink, MinimumSize, MustLink, Problem
 from certmix.problem.masses import RealWeights
-from certmix.problem.restriction import restrict
+from certmix.problem.restriction import Restriction
 from certmix.verify.check import check
 from certmix.verify.claims.criteria import loss
 from certmix.verify.claims.parts import Partition
@@ -91,7 +91,7 @@ def test_the_statement_of_a_part_is_that_of_its_own_samples(name: str) -> None:
     for t in range(2):
         samples = np.flatnonzero(of == t)
         assert parts.samples(t).tolist() == samples.tolist()
-        own = state(restrict(problem, samples))
+        own = state(Restriction(problem).part(samples))
         assert parts.statement(t) == json.loads(json.dumps({**own, "component_names": ["0", "1"]}))
 
 

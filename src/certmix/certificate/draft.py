@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ import numpy as np
 from certmix._version import __version__
 from certmix.certificate.statement import state
 from certmix.io.certificates import FORMAT, VERSION, Certificate
+from certmix.io.npz import NestedArrays, Stored, packed
 from certmix.problem import Problem
 from certmix.result import Result
+from certmix.status import Tolerances
 from certmix.verify.check import Verdict, check
 from certmix.verify.evidence import Rejected
 from certmix.verify.proof import Known
@@ -22,7 +25,7 @@ from certmix.verify.tree import LEFT, ROOT
 
 
 class Unproved(Exception):
-    """No proof was found; the message says why."""
+    """No proof was found; the message says why. Every maker of a proof may raise it."""
 
 
 def compare(
@@ -61,13 +64,7 @@ def compare(
 
 
 def checked(certificate: Certificate, problem: Problem, known: Known = ()) -> tuple[Certificate, Verdict]:
-    """A certificate that the checker accepts, and its verdict.
-
-    Raises
-    ------
-    Unproved
-        When it does not.
-    """
+    """A certificate that the checker accepts, and its verdict; :class:`Unproved` when it does not."""
     verdict = check(certificate.document, certificate.arrays, problem.data, known)
     if not verdict.verified:
         raise Unproved(f"the checker does not accept it ({verdict.sentence.rstrip('.')})")
@@ -75,13 +72,7 @@ def checked(certificate: Certificate, problem: Problem, known: Known = ()) -> tu
 
 
 def as_checked(problem: Problem) -> tuple[dict[str, Any], Root]:
-    """The statement as it is written, and the problem as the checker sees it.
-
-    Raises
-    ------
-    Unproved
-        When it does not take it.
-    """
+    """The statement as it is written, and the problem as the checker sees it, if it takes it."""
     entry = json.loads(json.dumps(state(problem)))
     try:
         return entry, Root(read(entry), problem.data)
@@ -123,8 +114,9 @@ class Draft:
 
     def certificate(self, problem: Problem, result: Result, bound: float) -> Certificate:
         """The finished certificate; ``bound`` is what all leaves reach."""
-        claim = {"claim": "bound", "objective": float(result.objective), "bound": float(bound)}
-        return self._finished(problem, result, claim, incumbent(result))
+        return self._finished(
+            problem, result, {"claim": "bound", **claimed(result, bound)}, incumbent(result)
+        )
 
     def refutation(self, problem: Problem, result: Result) -> Certificate:
         """The finished certificate of a tree in which nothing feasible is left."""
@@ -146,6 +138,54 @@ class Draft:
         if any(kind >= LEFT for kind in self._kind):
             nodes["tree/at"] = np.array(self._at)
         return {**nodes, **self.arrays}
+
+
+Make = Callable[[Problem, Result, Any], tuple[Certificate, Verdict | None]]
+
+
+class Pieces:
+    """Proofs of other problems, made one after another, from which a bound of this one follows.
+
+    Those that have been verified are not checked again; the checker makes sure that they are what they have to be.
+    """
+
+    def __init__(self) -> None:
+        self.entries: list[dict[str, Any]] = []
+        self.arrays: list[bytes | Stored | None] = []
+        self.known: set[tuple[str, str, float]] = set()
+
+    def add(self, about: Mapping[str, Any], found: Certificate, verdict: Verdict | None) -> float:
+        """Take a proof, and what says which problem it is about; its bound."""
+        self.entries.append({**about, **found.proof})
+        self.arrays.append(packed(found.proof_arrays) if found.complete else None)
+        self.known |= found.known if verdict is not None and verdict.verified else set()
+        return found.bound
+
+    def together(
+        self,
+        claim: str,
+        problem: Problem,
+        result: Result,
+        bound: float,
+        arrays: Mapping[str, np.ndarray] | None = None,
+        **entries: Any,
+    ) -> tuple[Certificate, Verdict]:
+        """The certificate of a result with this bound, and the checker's verdict."""
+        said = {"claim": claim, **claimed(result, min(bound, result.objective))}
+        document = stated(problem, result, {**said, **entries, "parts": self.entries})
+        nested = NestedArrays({**incumbent(result), **(arrays or {})}, self.arrays)
+        return checked(Certificate(document, nested), problem, self.known)
+
+
+def as_proved(result: Result) -> Result:
+    """With the gap that was reached instead of the one that was asked for: all of the bound is wanted."""
+    gap = (1.0 + 1e-5) * result.gap_absolute + 1e-9 * max(1.0, abs(result.objective))
+    return replace(result, tolerances=Tolerances(0.0, gap))
+
+
+def claimed(result: Result, bound: float) -> dict[str, float]:
+    """The two numbers of a claim."""
+    return {"objective": float(result.objective), "bound": float(bound)}
 
 
 def incumbent(result: Result) -> dict[str, np.ndarray]:

@@ -41,10 +41,7 @@ def grow(
     few : so many clusterings are enumerated
     most : nodes
 
-    Raises
-    ------
-    Unproved
-        With the reason: conclusions are the checker's own, so what it cannot conclude is not proved.
+    Conclusions are the checker's own, so what it cannot conclude is not proved.
     """
     open_nodes: list[tuple[int, Domain, np.ndarray | None]] = [(0, Domain.of(root), None)]
     seconds = 0.0
@@ -70,13 +67,11 @@ def grow(
         split = settle(node, domain, told)
         if split is None:
             continue
-        decision = split.first, split.second
-        at = split.at
+        decision, at = (split.first, split.second), split.at
         both = tree.OTHER[split.kind], split.kind
         sides = {side: tree.decide(domain, root, side, decision, at) for side in both}
         alive = {side: child for side, child in sides.items() if child.copy().propagate(root)}
-        for side, child in (
-            alive or {split.kind: sides[split.kind]}
-        ).items():  # one tells that both are empty
+        alive = alive or {split.kind: sides[split.kind]}  # one tells that both are empty
+        for side, child in alive.items():
             open_nodes.append((draft.node(node, side, *decision, at), child, split.told))
     return seconds

@@ -33,11 +33,6 @@ def refute(root: Root, draft: Draft, first: np.ndarray, late: Callable[[], bool]
     Parameters
     ----------
     first : (N,) bool, groups to be decided before others
-
-    Raises
-    ------
-    Unproved
-        When something may be feasible, or the tree grows too large.
     """
     matters = _named(root) | (root.weight > 1)
     degree = np.bincount(root.conflicts.ravel(), minlength=root.N)
@@ -49,9 +44,8 @@ def refute(root: Root, draft: Draft, first: np.ndarray, late: Callable[[], bool]
             raise Unproved("a clustering meets the constraints as the checker sees them")
         keys = (-root.weight, -degree, domain.allowed.sum(axis=1), ~first)  # the last one counts most
         g = int(open_groups[np.lexsort([key[open_groups] for key in keys])[0]])
-        return Split(
-            tree.IN, g, next(int(m[0]) for m in domain.exchangeable(root) if domain.allowed[g, m[0]])
-        )
+        k = next(int(m[0]) for m in domain.exchangeable(root) if domain.allowed[g, m[0]])
+        return Split(tree.IN, g, k)
 
     grow(draft, root, math.inf, split, few, MOST_NODES, late)
 

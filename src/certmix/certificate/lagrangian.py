@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -54,40 +54,24 @@ class Tuning:
 TUNING = Tuning()
 
 
+@dataclass(eq=False)
 class LagrangianProver:
-    """Fills a draft with a proof that everything costs at least the target.
+    """Fills a draft with a proof that everything costs at least the target."""
 
-    Parameters
-    ----------
-    dual : DualBound
-        Features, pricer and perhaps the multipliers of a run.
-    ahead : float
-        How far above the target the ascent aims, in nats: the slack that keeps pricing trees small.
-    counting : CountingBound, optional
-        The run's nodes by the sides of planes.
-    """
+    root: Root
+    dual: DualBound  # features, pricer and perhaps the multipliers of a run
+    target: float
+    _: KW_ONLY
+    ahead: float  # how far above the target the ascent aims: the slack that keeps pricing trees small
+    counting: CountingBound | None = None  # the run's nodes by the sides of planes
+    should_stop: Callable[[], bool] = lambda: False
+    pricing_nodes: int = field(default=0, init=False)
+    checking: float = field(default=0.0, init=False)  # seconds that a check will take at most
+    root_decided: int = field(default=-1, init=False)  # groups that are decided at the root
 
-    def __init__(
-        self,
-        root: Root,
-        dual: DualBound,
-        target: float,
-        *,
-        ahead: float,
-        counting: CountingBound | None = None,
-        should_stop: Callable[[], bool] = lambda: False,
-    ) -> None:
-        self.root = root
-        self.counting = counting
-        self.dual = dual
-        self.target = target
-        self.ahead = ahead
-        self.should_stop = should_stop
-        self.pricing_nodes = 0
-        self.checking = 0.0  # seconds of the checker's own work so far: what a check will take at most
-        self.root_decided = -1  # groups that are decided at the root
-        partner = dual.pricer.partner  # the same pairs as the search's pricing
-        first = np.flatnonzero(np.arange(root.N) < partner)
+    def __post_init__(self) -> None:
+        partner = self.dual.pricer.partner  # the same pairs as the search's pricing
+        first = np.flatnonzero(np.arange(self.root.N) < partner)
         self.pairs = np.column_stack([first, partner[first]])
 
     def prove(self, draft: Draft) -> None:

@@ -43,34 +43,21 @@ class MarginPart:
 
 def by_opposite(pair: Pair, certificate: Certificate, *, verified: bool = False) -> MarginPart:
     """From the certificate of a problem that has the opposite of a pair."""
-    arrays = {name: a for name, a in certificate.arrays.items() if not name.startswith("incumbent/")}
     (known,) = certificate.known if verified and not certificate.infeasible else (None,)
-    return MarginPart([pair], certificate.proof, arrays, known)
+    return MarginPart([pair], certificate.proof, certificate.proof_arrays, known)
 
 
 def at_once(
     pairs: Sequence[Pair], problem: Problem, result: Result, recorder: Recorder, target: float
 ) -> MarginPart:
-    """From the record of the roots of the semidefinite bound, at a cutoff a little above the target.
-
-    Raises
-    ------
-    Unproved
-        With the reason why there is none.
-    """
+    """From the record of the roots of the semidefinite bound, at a cutoff a little above the target."""
     made = tell(recorder, problem, result).certificate(problem, result, target)
     part = by_opposite(pairs[0], made)
     return MarginPart(pairs, {**part.entries, "settled": True}, part.arrays)
 
 
 def bounded(certificate: Certificate, *, verified: bool) -> MarginPart:
-    """What nothing costs less than, for the part that comes next.
-
-    Raises
-    ------
-    Unproved
-        When the bound is not proved in a way that the next part can use.
-    """
+    """What nothing costs less than, for the part that comes next, if it is proved in a way that this one can use."""
     document = certificate.document
     if document["claim"] != "bound" or not document["steps"]:
         raise Unproved("the bound of the clustering is not proved by a tree of its own")
@@ -80,13 +67,7 @@ def bounded(certificate: Certificate, *, verified: bool) -> MarginPart:
 def by_boxes(
     pairs: Sequence[Pair], problem: Problem, bound: IntervalBound, least: float, target: float
 ) -> MarginPart:
-    """From the splits of a search by boxes; those pairs for which the checker confirms it.
-
-    Raises
-    ------
-    Unproved
-        With the reason why there is none.
-    """
+    """From the splits of a search by boxes; those pairs for which the checker confirms it."""
     if not 0 < bound.splits.count <= TUNING.entries:
         raise Unproved("the tree of boxes is too large, or was not kept")
     whole, root = as_checked(problem)
@@ -116,11 +97,7 @@ def parts_of(certificate: Certificate) -> list[MarginPart]:
         MarginPart(
             [(int(i), int(j), int(together)) for i, j, together in part["pairs"]],
             {name: value for name, value in part.items() if name != "pairs"},
-            {
-                name.removeprefix(f"parts/{t}/"): array
-                for name, array in certificate.arrays.items()
-                if name.startswith(f"parts/{t}/")
-            },
+            certificate.part_arrays(t),
         )
         for t, part in enumerate(certificate.document["parts"])
     ]
@@ -144,13 +121,7 @@ def put_together(
 def chained(
     problem: Problem, result: Result, within: float, parts: Sequence[MarginPart], pairs: Sequence[Pair]
 ) -> tuple[Certificate, Verdict]:
-    """The same, and its verdict.
-
-    Raises
-    ------
-    Unproved
-        With the reason why there is none.
-    """
+    """The same, and its verdict."""
     certificate = put_together(problem, result, within, parts, pairs)
     known = {part.known for part in parts if part.known is not None}
     with threadpool_limits(1):

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from certmix.certificate.draft import Unproved, checked, incumbent, stated
+from certmix.certificate.draft import Pieces, Unproved
 from certmix.io.certificates import Certificate
-from certmix.io.npz import NestedArrays, Spool, Stored
+from certmix.io.npz import Spool, Stored
 from certmix.problem import Problem
 from certmix.result import Result
 from certmix.verify.check import Verdict
@@ -49,28 +49,15 @@ class PartProof:
 
 
 def added(problem: Problem, result: Result, proofs: Sequence[PartProof]) -> tuple[Certificate, Verdict]:
-    """The certificate of a result whose bound is the sum of bounds of parts, and the checker's verdict.
-
-    Parts that have been verified are not checked again; the checker makes sure that they are parts of this problem.
-
-    Raises
-    ------
-    Unproved
-        With the reason why there is none.
-    """
+    """The certificate of a result whose bound is the sum of bounds of parts, and the checker's verdict."""
     of = np.full(problem.n_samples, -1, dtype=np.int32)
     for t, proof in enumerate(proofs):
         of[proof.samples] = t
     if (of < 0).any() or sum(len(proof.samples) for proof in proofs) != len(of):
         raise Unproved(f"of {np.count_nonzero(of < 0)} samples in some parts nothing is proved")
-    bound = min(total_below(np.array([proof.bound for proof in proofs])), result.objective)
-    claim = {
-        "claim": "sum",
-        "objective": float(result.objective),
-        "bound": float(bound),
-        "parts": [{"bound": proof.bound, "steps": list(proof.steps)} for proof in proofs],
-    }
-    arrays = NestedArrays({**incumbent(result), "partition": of}, [proof.arrays for proof in proofs])
-    certificate = Certificate(stated(problem, result, claim), arrays)
-    known = {(proof.statement, proof.data, proof.bound) for proof in proofs if proof.verified}
-    return checked(certificate, problem, known)
+    pieces = Pieces()
+    pieces.entries = [{"bound": proof.bound, "steps": list(proof.steps)} for proof in proofs]
+    pieces.arrays = [proof.arrays for proof in proofs]
+    pieces.known = {(proof.statement, proof.data, proof.bound) for proof in proofs if proof.verified}
+    bound = total_below(np.array([proof.bound for proof in proofs]))
+    return pieces.together("sum", problem, result, bound, {"partition": of})

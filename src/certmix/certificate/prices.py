@@ -18,8 +18,9 @@ from certmix.search.record import Splits
 from certmix.verify.boxes import GROUP, INNER, LEAF, MEAN, SIZE, split
 from certmix.verify.claims.margins import Chain
 from certmix.verify.claims.prices import Torn, torn_sets
+from certmix.verify.claims.prices import by_prices as confirmed
 from certmix.verify.domain import Domain
-from certmix.verify.evidence import Rejected
+from certmix.verify.evidence import Evidence, Rejected
 from certmix.verify.lagrangian import Pricing, priced_tree
 from certmix.verify.narrowing import Nodes
 
@@ -56,11 +57,6 @@ def by_prices(
     target : what is claimed
     exactly : how far the prices of all sets may be from the best ones, in all
     most : nodes of trees that are refined
-
-    Raises
-    ------
-    Unproved
-        With the reason why there is none.
     """
     whole, root = as_checked(problem)
     domain = Domain.of(root)
@@ -87,11 +83,15 @@ def by_prices(
     for i, tree in enumerate(trees):
         if tree is not None:
             arrays[f"axis/{i}"], arrays[f"cut/{i}"] = tree.arrays()
-            together &= tree.replayed(arrays[f"axis/{i}"], arrays[f"cut/{i}"])
     if should_stop():
         raise Unproved("it took too long")
-    draft, kept = Draft(), np.array(pairs)[together]
+    draft = Draft()
     draft.step(0, "prices", arrays)
+    try:  # as it is written, so that nothing is left to be checked once more
+        together &= confirmed(root, domain, Evidence(draft.steps[0], draft.arrays), target, groups)
+    except Rejected as error:
+        raise Unproved(str(error)) from None
+    kept = np.array(pairs)[together]
     return settled(kept, draft, Chain(whole, root.statement), problem, -math.inf, target)
 
 
@@ -222,16 +222,3 @@ class _Tree:
         axis = np.select([kind == LEAF, kind == MEAN, kind == SIZE], [LEAF, index, d], group)
         place = np.where(kind == SIZE, index, at)
         return shortened(axis, place[(kind == MEAN) | (kind == SIZE)])
-
-    def replayed(self, axis: np.ndarray, cut: np.ndarray) -> np.ndarray:
-        """Which pairs no cheap set tears, as the checker sees it.
-
-        Raises
-        ------
-        Unproved
-            When a set may cost less than its price.
-        """
-        try:
-            return ~self.torn.torn(axis.astype(np.int64), cut.astype(np.float64))
-        except Rejected as error:
-            raise Unproved(str(error)) from None

@@ -6,7 +6,9 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +18,7 @@ from certmix.certificate.parts import PartProof, added
 from certmix.certificate.softlinks import bent
 from certmix.io.certificates import Certificate
 from certmix.io.npz import packed
-from certmix.presolve.instance import Instance
+from certmix.presolve.instance import reduce
 from certmix.problem import Problem
 from certmix.result import Result
 from certmix.search.record import RunRecord
@@ -26,9 +28,6 @@ from certmix.verify.check import Verdict, check
 from certmix.verify.domain import Domain
 from certmix.verify.enumeration import MOST, count
 from certmix.verify.root import Root
-
-if TYPE_CHECKING:
-    from certmix.search.bounds.dual import DualBound
 
 
 @dataclass(frozen=True)
@@ -71,11 +70,6 @@ def make(
         with an unknown variance, a :class:`certmix.certificate.softlinks.SoftRecord` one with soft links
     time_limit : seconds; by default a minute and ten times as long as the run took
     threads : how many the ascent of multipliers may use
-
-    Raises
-    ------
-    Unproved
-        With the reason why there is none.
     """
     infeasible = result.status is Status.INFEASIBLE
     if not infeasible and (result.labels is None or not math.isfinite(result.lower_bound)):
@@ -93,9 +87,7 @@ def make(
     if problem.covariance.unknown and not infeasible:
         return chained(problem, result, record or (), inside)
     if problem.squares and not infeasible and _targets(result)[0] <= 0.0:
-        return _checked(
-            Draft().certificate(problem, result, 0.0), problem, 0.0, math.inf
-        )  # no sum of squares is less
+        return checked(Draft().certificate(problem, result, 0.0), problem)  # no sum of squares is less
     if isinstance(record, Sequence) and not infeasible:
         return added(problem, result, record)
     matrices = (problem.covariance.precision, problem.prior.precision)
@@ -105,7 +97,11 @@ def make(
     end = time.perf_counter() + limit
     root = as_checked(problem)[1]
     if infeasible:
-        return _infeasible(problem, result, root, _late(end, should_stop))
+        from certmix.certificate.infeasible import in_conflict, refute
+
+        draft = Draft()
+        refute(root, draft, in_conflict(problem, root), _late(end, should_stop))
+        return checked(draft.refutation(problem, result), problem)
     domain = Domain.of(root)
     domain.propagate(root)
     clusterings = count(domain)
@@ -119,7 +115,7 @@ def make(
             from certmix.certificate.semidefinite import recorded
 
             return recorded(problem, result, record)
-        return _anew(problem, result, record or RunRecord(), root, threads, end, should_stop)
+        return _Anew(problem, result, record or RunRecord(), root, threads, should_stop).made(end)
     except Unproved:
         if clusterings > MOST or should_stop():
             raise
@@ -152,11 +148,6 @@ def prove_part(
     result : of the run, whatever its status: its bound is what is proved
     record : what its engine left behind in ``ledger.record``, with ``Options.certificate`` set
     keep : whether the proof itself is kept; without it the sum can be verified by this program, not handed out
-
-    Raises
-    ------
-    Unproved
-        With the reason why there is none.
     """
     found, verdict = make(part, result, record, time_limit=time_limit, should_stop=should_stop)
     if found.infeasible:
@@ -167,43 +158,22 @@ def prove_part(
     proof = PartProof(samples, found.bound, digests["statement"], digests["data"], verified)
     if not keep:
         return proof
-    arrays = {name: a for name, a in found.arrays.items() if not name.startswith("incumbent/")}
-    return replace(proof, steps=found.document["steps"], arrays=packed(arrays))
-
-
-def _infeasible(problem: Problem, result: Result, root: Root, late: Callable[[], bool]) -> Made:
-    """A tree in which nothing feasible is left, checked."""
-    from certmix.certificate.infeasible import in_conflict, refute
-
-    draft = Draft()
-    refute(root, draft, in_conflict(problem, root), late)
-    return _checked(draft.refutation(problem, result), problem, 0.0, math.inf)
-
-
-def _checked(certificate: Certificate, problem: Problem, expected: float, limit: float) -> Made:
-    """With the checker's verdict, unless the check is expected to take too much of the time."""
-    if expected > TUNING.check_share * limit:
-        return certificate, None
-    return checked(certificate, problem)
+    return replace(proof, steps=found.document["steps"], arrays=packed(found.proof_arrays))
 
 
 def _recomputed(problem: Problem, result: Result, kinds: list[str]) -> Made:
     """One step in which the checker recomputes everything: its check is all the work that there is."""
-    for kind in kinds:
-        draft = Draft()
+    drafts = [Draft() for _ in kinds]
+    for draft, kind in zip(drafts, kinds, strict=True):
         draft.step(0, kind)
-        try:
-            return _accepted(problem, result, draft)
-        except Unproved as error:
-            reason = error
-    raise reason
+    return _accepted(problem, result, *drafts)
 
 
-def _accepted(problem: Problem, result: Result, draft: Draft) -> Made:
-    """A proof that may reach the run's own bound; rounding may keep it below, then what the status needs will do."""
-    for target in _targets(result):
+def _accepted(problem: Problem, result: Result, *drafts: Draft) -> Made:
+    """Proofs that may reach the run's own bound; rounding may keep them below, then what the status needs will do."""
+    for draft, target in product(drafts, _targets(result)):
         try:
-            return _checked(draft.certificate(problem, result, target), problem, 0.0, math.inf)
+            return checked(draft.certificate(problem, result, target), problem)
         except Unproved as error:
             reason = error
     raise reason
@@ -220,74 +190,95 @@ def _lowered(bound: float) -> float:
     return bound - 1e-9 * max(1.0, abs(bound))
 
 
-def _anew(
-    problem: Problem,
-    result: Result,
-    record: RunRecord,
-    root: Root,
-    threads: int,
-    end: float,
-    should_stop: Callable[[], bool],
-) -> Made:
+@dataclass(frozen=True)
+class _Anew:
     """The run's tree of boxes, a proof by multipliers, or a semidefinite search of its own; the most promising first.
 
     Multipliers know little of conflicts; with few groups the semidefinite bound is the quicker one where they matter.
     """
-    from certmix.certificate.boxes import boxes_of, refined
-    from certmix.certificate.semidefinite import searched
-    from certmix.presolve.instance import reduce
 
-    instance = reduce(problem)
-    conflicting = len(root.conflicts) > 0 and not _settled_at_root(record.dual, result)
-    dense = TUNING.dense_groups >= root.N and instance.exact and root.counted
+    problem: Problem
+    result: Result
+    record: RunRecord
+    root: Root
+    threads: int
+    should_stop: Callable[[], bool]
 
-    def by_multipliers(seconds: float) -> Made:
-        late = _late(time.perf_counter() + seconds, should_stop)
-        found, checking = _lagrangian(problem, result, record, root, instance, threads, late)
-        return _checked(found, problem, checking, seconds)
+    def made(self, end: float) -> Made:
+        from certmix.certificate.boxes import boxes_of
 
-    def by_search(seconds: float) -> Made:
-        return searched(problem, result, seconds, threads)
+        root, result = self.root, self.result
+        settled = self._settled_at_root()
+        dense = TUNING.dense_groups >= root.N and reduce(self.problem).exact and root.counted
+        ways = [self._by_multipliers, self._by_search] if dense else [self._by_multipliers]
+        if dense and len(root.conflicts) and not settled and TUNING.few_groups >= root.N:
+            ways.reverse()
+        boxes, expected = boxes_of(self.record.boxes, root, _target(result)[0])
+        if expected < end - time.perf_counter():
+            quick = expected < max(TUNING.quick_seconds, TUNING.quick_share * result.seconds)
+            other = settled or ways[0] == self._by_search  # a way that is likely to be quicker
+            ways.insert(0 if quick or not other else len(ways), partial(self._by_boxes, boxes))
+        reasons = []
+        for way in ways:
+            left = end - time.perf_counter()
+            try:
+                return way(left if way is ways[-1] else TUNING.first_share * left)
+            except Unproved as reason:
+                reasons.append(str(reason))
+                if self.should_stop():
+                    break
+        raise Unproved("; ".join(reasons))
 
-    def by_boxes(seconds: float) -> Made:
-        until = time.perf_counter() + seconds
+    def _settled_at_root(self) -> bool:
+        """Whether the run's own multipliers were good enough without branching."""
+        dual = self.record.dual
+        return dual is not None and bool(dual.root_bound >= _target(self.result)[0])
+
+    def _by_multipliers(self, seconds: float) -> Made:
+        late = _late(time.perf_counter() + seconds, self.should_stop)
+        root, result = self.root, self.result
+        if TUNING.priced_groups < root.N or root.d > TUNING.priced_dimensions:
+            raise Unproved(f"{root.N} groups in {root.d} dimensions are too many for pricing trees")
+        from certmix.certificate.lagrangian import LagrangianProver
+        from certmix.search.bounds.dual import DualBound
+        from certmix.search.threads import Threads
+
+        target, ahead = _target(result)
+        allowed = max(result.tolerances.allowed(result.objective), 1e-9)
+        assert result.labels is not None
+        dual = self.record.dual
+        dual = dual or DualBound(reduce(self.problem), result.labels, allowed=allowed, should_stop=late)
+        near = TUNING.enough_ahead * ahead < dual.root_bound - target < ahead
+        if near and result.status is not Status.OPTIMAL:
+            ahead = dual.root_bound - target  # no further ascent is needed
+        draft, counting = Draft(), self.record.counting
+        with Threads(self.threads) as pool:
+            dual.resume(late, pool)  # those of the run are gone
+            prover = LagrangianProver(root, dual, target, ahead=ahead, counting=counting, should_stop=late)
+            prover.prove(draft)
+        found = draft.certificate(self.problem, result, target)
+        quick = prover.checking <= TUNING.check_share * seconds
+        return checked(found, self.problem) if quick else (found, None)
+
+    def _by_search(self, seconds: float) -> Made:
+        from certmix.certificate.semidefinite import searched
+
+        return searched(self.problem, self.result, seconds, self.threads)
+
+    def _by_boxes(self, boxes: Draft, seconds: float) -> Made:
+        from certmix.certificate.boxes import refined
+
+        late = _late(time.perf_counter() + seconds, self.should_stop)
         try:
-            return _accepted(problem, result, boxes)
+            return _accepted(self.problem, self.result, boxes)
         except Unproved:
-            assert record.boxes is not None
-            target = _targets(result)[-1]
-            late = _late(until, should_stop)
-            return _accepted(problem, result, refined(record.boxes, root, target, late))
-
-    ways = [by_multipliers, by_search] if dense else [by_multipliers]
-    if dense and conflicting and TUNING.few_groups >= root.N:
-        ways.reverse()
-    boxes, expected = boxes_of(record.boxes, root, _target(result)[0])
-    if expected < end - time.perf_counter():
-        quick = expected < max(TUNING.quick_seconds, TUNING.quick_share * result.seconds)
-        other = (
-            _settled_at_root(record.dual, result) or ways[0] is by_search
-        )  # a way that is likely to be quicker
-        ways.insert(0 if quick or not other else len(ways), by_boxes)
-    reasons = []
-    for way in ways:
-        left = end - time.perf_counter()
-        try:
-            return way(left if way is ways[-1] else TUNING.first_share * left)
-        except Unproved as reason:
-            reasons.append(str(reason))
-            if should_stop():
-                break
-    raise Unproved("; ".join(reasons))
+            assert self.record.boxes is not None
+            finer = refined(self.record.boxes, self.root, _targets(self.result)[-1], late)
+            return _accepted(self.problem, self.result, finer)
 
 
 def _late(end: float, should_stop: Callable[[], bool]) -> Callable[[], bool]:
     return lambda: time.perf_counter() > end or should_stop()
-
-
-def _settled_at_root(dual: DualBound | None, result: Result) -> bool:
-    """Whether the run's own multipliers were good enough without branching."""
-    return dual is not None and bool(dual.root_bound >= _target(result)[0])
 
 
 def _target(result: Result) -> tuple[float, float]:
@@ -297,34 +288,3 @@ def _target(result: Result) -> tuple[float, float]:
         return target, 0.6 * (result.objective - target)
     target = _lowered(result.lower_bound)
     return target, min(0.5 * (result.objective - target), 1e-4 * max(1.0, abs(target)))
-
-
-def _lagrangian(
-    problem: Problem,
-    result: Result,
-    record: RunRecord,
-    root: Root,
-    instance: Instance,
-    threads: int,
-    late: Callable[[], bool],
-) -> tuple[Certificate, float]:
-    """The certificate, and how many seconds it will take about to check it."""
-    if TUNING.priced_groups < root.N or root.d > TUNING.priced_dimensions:
-        raise Unproved(f"{root.N} groups in {root.d} dimensions are too many for pricing trees")
-    from certmix.certificate.lagrangian import LagrangianProver
-    from certmix.search.bounds.dual import DualBound
-    from certmix.search.threads import Threads
-
-    target, ahead = _target(result)
-    allowed = max(result.tolerances.allowed(result.objective), 1e-9)
-    assert result.labels is not None
-    dual = record.dual or DualBound(instance, result.labels, allowed=allowed, should_stop=late)
-    if TUNING.enough_ahead * ahead < dual.root_bound - target < ahead and result.status is not Status.OPTIMAL:
-        ahead = dual.root_bound - target  # no further ascent is needed
-    draft = Draft()
-    with Threads(threads) as pool:
-        dual.resume(late, pool)  # those of the run are gone
-        counting = record.counting
-        prover = LagrangianProver(root, dual, target, ahead=ahead, counting=counting, should_stop=late)
-        prover.prove(draft)
-    return draft.certificate(problem, result, target), prover.checking

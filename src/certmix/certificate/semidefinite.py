@@ -33,11 +33,8 @@ PREFIX = "semidefinite/"
 def recorded(problem: Problem, result: Result, recorder: Recorder) -> tuple[Certificate, Verdict]:
     """The certificate of a search that was recorded, and the checker's verdict on it (a quick one).
 
-    Raises
-    ------
-    Unproved
-        With the reason why there is none: where the checker relaxes more than the search did (bounds on weights, means
-        tied to averages), its leaves may not settle.
+    Where the checker relaxes more than the search did (bounds on weights, means tied to averages), its leaves may not
+    settle.
     """
     certificate = tell(recorder, problem, result).certificate(problem, result, target_of(result))
     with threadpool_limits(1):  # many small matrices: threads would only get in each other's way
@@ -54,13 +51,7 @@ def recorded(problem: Problem, result: Result, recorder: Recorder) -> tuple[Cert
 def searched(
     problem: Problem, result: Result, seconds: float, threads: int = 1
 ) -> tuple[Certificate, Verdict]:
-    """A certificate, checked, from a semidefinite search of its own, for a result that another engine found.
-
-    Raises
-    ------
-    Unproved
-        With the reason why there is none.
-    """
+    """A certificate, checked, from a semidefinite search of its own, for a result that another engine found."""
     candidate = engine("sdp")
     reason = why_not(candidate, problem)
     if reason is not None:
@@ -97,13 +88,7 @@ def target_of(result: Result) -> float:
 
 
 def tell(recorder: Recorder, problem: Problem, result: Result) -> Draft:
-    """The tree of a search that was recorded.
-
-    Raises
-    ------
-    Unproved
-        With the reason why there is none.
-    """
+    """The tree of a search that was recorded."""
     if recorder.full:
         raise Unproved(f"its proof takes more than {recorder.most_bytes // 2**20} MB")
     entries = recorder.entries
@@ -125,9 +110,8 @@ def tell(recorder: Recorder, problem: Problem, result: Result) -> Draft:
                 raise Unproved("a node was left open before anything was proved of it")
             steps.append(entry.best)
         for step in (waiting.loaded() for waiting in steps):
-            if (
-                step.kind == "name"
-            ):  # groups that are apart, in exchangeable components: the other sides are empty
+            if step.kind == "name":
+                # Groups that are apart, in exchangeable components: the other sides are empty.
                 names = (step.arrays[name].tolist() for name in ("groups", "components"))
                 for group, k in zip(*names, strict=True):
                     number[i] = draft.node(number[i], IN, group, k)

@@ -5,23 +5,18 @@ The engine leaves a :class:`SoftRecord` in ``ledger.record`` (docs/certificates.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from certmix.certificate.chords import as_proved, packed_arrays
-from certmix.certificate.draft import Unproved, checked, incumbent, stated
+from certmix.certificate.draft import Make, Pieces, Unproved, as_proved
 from certmix.io.certificates import Certificate
-from certmix.io.npz import NestedArrays
 from certmix.problem import Problem
 from certmix.result import Result
 from certmix.status import Status
 from certmix.verify.check import Verdict
 from certmix.verify.rounding import total_below
-
-Make = Callable[[Problem, Result, Any], tuple[Certificate, Verdict | None]]
 
 
 @dataclass(frozen=True)
@@ -46,41 +41,18 @@ class SoftRecord:
 
 
 def bent(problem: Problem, result: Result, record: Any, make: Make) -> tuple[Certificate, Verdict]:
-    """The certificate of a result with soft links, and the checker's verdict.
-
-    Raises
-    ------
-    Unproved
-        With the reason why there is none.
-    """
+    """The certificate of a result with soft links, and the checker's verdict."""
     if not isinstance(record, SoftRecord) or not record.nodes:
         raise Unproved("the run left no record of which soft links it has decided")
-    solved = list({id(node): node for node in record.nodes if isinstance(node, Solved)}.values())
-    parts: list[dict[str, Any]] = []
-    known: set[tuple[str, str, float]] = set()
-    place, arrays, bounds = {}, [], []
-    for one in solved:
+    pieces, place, bounds = Pieces(), dict[int, int](), list[float]()
+    for one in {id(node): node for node in record.nodes if isinstance(node, Solved)}.values():
         if one.result.labels is None and not one.infeasible:
             raise Unproved("a problem with some of the soft links kept has no clustering with a lower bound")
-        found, verdict = make(
-            one.problem, one.result if one.infeasible else as_proved(one.result), one.record
-        )
-        place[id(one)] = len(parts)
-        parts.append({"kept": sorted(one.kept), **found.proof})
-        arrays.append(packed_arrays(found))
-        bounds.append(found.bound)
-        known |= found.known if verdict is not None and verdict.verified else set()
+        claimed = one.result if one.infeasible else as_proved(one.result)
+        place[id(one)] = len(bounds)
+        bounds.append(pieces.add({"kept": sorted(one.kept)}, *make(one.problem, claimed, one.record)))
     nodes = [[place[id(node)]] if isinstance(node, Solved) else list(node) for node in record.nodes]
-    reached = _reached(problem, nodes, bounds)
-    claim = {
-        "claim": "soft",
-        "objective": float(result.objective),
-        "bound": float(min(reached, result.objective)),
-        "nodes": nodes,
-        "parts": parts,
-    }
-    certificate = Certificate(stated(problem, result, claim), NestedArrays(incumbent(result), arrays))
-    return checked(certificate, problem, known)
+    return pieces.together("soft", problem, result, _reached(problem, nodes, bounds), nodes=nodes)
 
 
 def _reached(problem: Problem, nodes: list[list[int]], bounds: list[float]) -> float:

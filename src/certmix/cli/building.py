@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from certmix.cli import parsing
-from certmix.cli.flags import flag, in_words
-from certmix.cli.request import BUILT_IN, DATA, RULES, Request, built_in, given
+from certmix.cli.flags import in_words
+from certmix.cli.request import (
+    BUILT_IN,
+    DATA,
+    OF_MIXTURES,
+    RULES,
+    Request,
+    built_in,
+    given,
+    option_named,
+    stated,
+)
 from certmix.errors import CovarianceWarning, InputError
 from certmix.hints import did_you_mean
-from certmix.options import options_of
 
 if TYPE_CHECKING:
+    from certmix.io.tables import Table
     from certmix.io.transform import Transform
     from certmix.problem import Problem
 
@@ -25,39 +35,17 @@ NOISE = ("noise", "-1", -1)  # what the component of noise is called
 
 @dataclass(frozen=True)
 class Asked:
-    """A problem, how its data were prepared, and what the user should be told."""
+    """A problem, the table of its data, and what the user should be told."""
 
     problem: Problem
-    transform: Transform | None = None
+    table: Table
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    record: dict[str, Any] = field(default_factory=dict)
-    """How the file was read and what was done about missing values."""
 
-
-@dataclass
-class _Data:
-    """Data from a file or a built-in set, in one shape."""
-
-    frame: Any
-    everything: dict[str, Any]
-    known: dict[str, Any] = field(default_factory=dict)
-    """The covariance that a built-in set brings."""
-    n_components: int | None = None
-    transform: Transform | None = None
-    notes: tuple[str, ...] = ()
-    where: str = ""
-    warnings: tuple[str, ...] = ()
-    record: dict[str, Any] = field(default_factory=dict)
-    dropped: tuple[Any, ...] = ()
-    """Samples that were left out because a value is missing."""
-
-    def column(self, name: str, option: str) -> Any:
-        if name not in self.everything:
-            raise InputError(
-                f"{option}: {self.where} has no column {name!r} (it has {', '.join(self.everything)})"
-            )
-        return self.everything[name]
+    @property
+    def transform(self) -> Transform | None:
+        """How the data were prepared."""
+        return self.table.transform
 
 
 class Unfit(InputError):
@@ -72,7 +60,7 @@ def build(request: Request, otherwise: int | None = None) -> Asked:
     otherwise : the number of components where neither the request nor the data say it
     """
     prepared = Prepared(request)
-    n_components = request.n_components if request.n_components is not None else prepared.data.n_components
+    n_components = request.n_components if request.n_components is not None else prepared.n_components
     count = n_components if n_components is not None else otherwise
     if count is None:
         raise InputError("say how many components there are, with -k")
@@ -92,32 +80,26 @@ class Prepared:
         self.kmeans = isinstance(weights, str) and weights == "none"
         if self.kmeans:
             _refuse_beside_kmeans(request)
-        self.data = data = read_data(request)
-        self.covariance_given = bool(data.known) or any(
-            option is not None
-            for option in (
-                request.variance,
-                request.variance_range,
-                request.precision,
-                request.precision_from,
-            )
+        self.n_components: int | None
+        self.table, known, self.n_components = (
+            _built_in(request) if built_in(request) else (_file(request), {}, None)
         )
-        covariance = {} if self.kmeans else _covariance(request, data)
+        self.covariance_given = bool(known) or "covariance" in stated(request)
+        covariance = {} if self.kmeans else _covariance(request, self.table, known)
         self.noise = _noise(request, kmeans=self.kmeans)
-        self.constraints = _constraints(request, data)
-        self.column = (
-            () if request.label_column is None else data.column(request.label_column, "--label-column")
-        )
-        prior = parsing.priors(request.prior or (), data.frame.to_numpy())
+        self.constraints = _constraints(request, self.table)
+        label = request.label_column
+        self.column = () if label is None else self.table.column(label, "--label-column")
+        prior = parsing.priors(request.prior or (), self.table.values)
         self.arguments = {**covariance, "weights": weights, "prior": prior, "constraints": self.constraints}
         if self.noise is not None:
             self.arguments["noise"] = self.noise
         if request.missing == "keep":
             self.arguments["missing"] = "keep"
         if request.weight_column is not None:
-            self.arguments["sample_weight"] = data.column(request.weight_column, "--weight-column")
+            self.arguments["sample_weight"] = self.table.column(request.weight_column, "--weight-column")
         free = self.covariance_given or request.standardize or request.pca
-        self.warnings = (*data.warnings, *(() if free else _dominating(data)))
+        self.warnings = (*self.table.warnings, *(() if free else _dominating(self.table)))
 
     @property
     def squares(self) -> bool:
@@ -141,7 +123,7 @@ class Prepared:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CovarianceWarning)  # told in words of the command line
-                return Problem(self.data.frame, count, **self.arguments, component_names=names)
+                return Problem(self.table.frame(), count, **self.arguments, component_names=names)
         except InputError as error:
             raise InputError(in_words(error, Request)) from None
 
@@ -160,14 +142,7 @@ class Prepared:
 
     def told(self, problem: Problem) -> Asked:
         """A problem, with all there is to say of it."""
-        return Asked(
-            problem, self.data.transform, (*self.data.notes, *problem.notes), self.warnings, self.data.record
-        )
-
-
-def read_data(request: Request) -> _Data:
-    """The data of a request: a file, or a built-in set."""
-    return _built_in(request, request.data.partition(":")[0]) if built_in(request) else _file(request)
+        return Asked(problem, self.table, (*self.table.notes, *problem.notes), self.warnings)
 
 
 def _check_covariance_options(request: Request) -> None:
@@ -175,15 +150,8 @@ def _check_covariance_options(request: Request) -> None:
     known = request.variance or request.precision or request.precision_from or built_in(request)
     if request.variance_range is not None and known and not unknown:
         raise InputError("--variance-range is for an unknown variance: add --variance unknown")
-    given = [
-        option
-        for option, value in (
-            ("--variance", None if unknown else request.variance),
-            ("--precision", request.precision),
-            ("--precision-from", request.precision_from),
-        )
-        if value is not None
-    ]
+    forms = ("precision", "precision_from") if unknown else ("variance", "precision", "precision_from")
+    given = [option_named(form) for form in forms if getattr(request, form) is not None]
     if len(given) > 1:
         raise InputError(
             f"give only one of --variance, --precision, --precision-from; got {' and '.join(given)}"
@@ -202,26 +170,20 @@ def _check_covariance_options(request: Request) -> None:
 
 def _refuse_beside_kmeans(request: Request) -> None:
     """K-means has no weights, no covariance and no prior."""
-    for name in (
-        "variance",
-        "variance_range",
-        "precision",
-        "precision_from",
-        "class_column",
-        "prior",
-        "noise",
-    ):
+    for name in (*OF_MIXTURES, "noise"):
         if getattr(request, name):
-            option = flag(name, options_of(Request)[name])
-            raise InputError(f"{option} has no place in k-means (--weights none), the sum of squares alone")
+            raise InputError(
+                f"{option_named(name)} has no place in k-means (--weights none), the sum of squares alone"
+            )
 
 
 def _noise(request: Request, *, kmeans: bool) -> Any:
     """What to give as ``noise``; limits on its size are side constraints."""
     limits = [name for name in ("noise_max", "noise_min") if getattr(request, name) is not None]
     if request.noise is None and limits and not kmeans:
-        option = flag(limits[0], options_of(Request)[limits[0]])
-        raise InputError(f"{option} is about noise, and there is none: add --noise auto, or its density")
+        raise InputError(
+            f"{option_named(limits[0])} is about noise, and there is none: add --noise auto, or its density"
+        )
     if kmeans:
         return "trimmed" if limits else None
     if request.noise is None or request.noise.strip().lower() == "auto":
@@ -229,31 +191,23 @@ def _noise(request: Request, *, kmeans: bool) -> Any:
     return parsing.numbers(request.noise, "--noise")[0] if "," not in request.noise else request.noise
 
 
-def _built_in(request: Request, name: str) -> _Data:
+def _built_in(request: Request) -> tuple[Table, dict[str, Any], int]:
+    name = request.data.partition(":")[0]
     for option in given(request, DATA):
         raise InputError(f"{option} is for files; the built-in data set {name!r} brings its own preparation")
     from certmix import datasets
+    from certmix.io.cells import some
+    from certmix.io.tables import Table
 
     found = datasets.named(request.data)
-    frame = found.frame()
-    known = {
-        what: getattr(found, what)
-        for what in ("precision", "variance")
-        if getattr(found, what, None) is not None
-    }
-    from certmix.io.cells import some
-
-    return _Data(
-        frame,
-        found.everything(),
-        known,
-        found.n_components,
-        notes=(f"features: {some(list(map(str, frame.columns)))}",),
-        where=f"the built-in data set {name!r}",
-    )
+    columns = tuple(map(str, found.feature_names))
+    notes = (f"features: {some(columns)}",)
+    called = f"the built-in data set {name!r}"
+    table = Table(called, found.names, columns, found.data, found.everything(), notes=notes)
+    return table, found.covariance(), found.n_components
 
 
-def _file(request: Request) -> _Data:
+def _file(request: Request) -> Table:
     from certmix.io.tables import read_table
     from certmix.io.text import Style
 
@@ -262,16 +216,14 @@ def _file(request: Request) -> _Data:
             f"there is no file {request.data!r} and no built-in data set of that name"
             f"{did_you_mean(request.data, BUILT_IN)}"
         )
-    apart = {
-        request.label_column: "--label-column",
-        request.class_column: "--class-column",
-        request.weight_column: "--weight-column",
-    }
-    table = read_table(
+    apart = ("label_column", "class_column", "weight_column")
+    return read_table(
         request.data,
         columns=parsing.names(request.columns, "--columns"),
         name_column=request.name_column,
-        leave_out={column: option for column, option in apart.items() if column is not None},
+        leave_out={
+            getattr(request, of): option_named(of) for of in apart if getattr(request, of) is not None
+        },
         transpose=request.transpose,
         standardize=request.standardize,
         pca=request.pca,
@@ -280,20 +232,10 @@ def _file(request: Request) -> _Data:
         missing=request.missing or "error",
         style=Style(sep=request.sep, decimal=request.decimal or ".", encoding=request.encoding),
     )
-    return _Data(
-        table.frame(),
-        table.everything,
-        transform=table.transform,
-        notes=table.notes,
-        where=table.path,
-        warnings=table.warnings,
-        record=table.record,
-        dropped=table.dropped,
-    )
 
 
-def _covariance(request: Request, data: _Data) -> dict[str, Any]:
-    """The arguments of :class:`Problem` about the covariance; none where nothing is known."""
+def _covariance(request: Request, table: Table, known: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of :class:`Problem` about the covariance; ``known`` is the one that a built-in set brings."""
     variance = None if request.variance is None else parsing.variance(request.variance)
     limits = None if request.variance_range is None else parsing.variance_range(request.variance_range)
     if variance in parsing.UNKNOWN:
@@ -302,33 +244,34 @@ def _covariance(request: Request, data: _Data) -> dict[str, Any]:
         return {
             "variance": variance,
             "variance_range": limits,
-            **(_covariance(shape, data) if given else {}),
+            **(_covariance(shape, table, known) if given else {}),
         }
-    columns = [str(c) for c in data.frame.columns]
     if variance is not None:
         return {"variance": variance}
     if request.precision is not None:
         from certmix.io.matrices import read_matrix
 
-        return {"precision": read_matrix(request.precision, columns)}
+        return {"precision": read_matrix(request.precision, table.columns)}
     if request.precision_from is not None:
         from certmix.problem import estimate_precision
 
         column = str(request.class_column)
-        classes = list(data.column(column, "--class-column"))
+        classes = list(table.column(column, "--class-column"))
         try:
-            estimate = estimate_precision(data.frame, classes, request.precision_from)  # type: ignore[arg-type]
+            estimate = estimate_precision(table.frame(), classes, request.precision_from)  # type: ignore[arg-type]
         except InputError as error:
             raise InputError(f"--class-column {column!r}: {error}") from None
         return {"precision": estimate}
-    return data.known or {"variance_range": limits}
+    return known or {"variance_range": limits}
 
 
-def _dominating(data: _Data) -> list[str]:
+def _dominating(table: Table) -> list[str]:
     """A warning about a feature that decides the clustering alone."""
+    import numpy as np
+
     from certmix.problem.samples import Samples
 
-    samples = Samples(data.frame, gaps=bool(data.frame.isna().to_numpy().any()))
+    samples = Samples(table.frame(), gaps=bool(np.isnan(table.values).any()))
     if samples.dominating is None:
         return []
     j, share = samples.dominating
@@ -338,7 +281,7 @@ def _dominating(data: _Data) -> list[str]:
     ]
 
 
-def _constraints(request: Request, data: _Data) -> list[Any]:
+def _constraints(request: Request, table: Table) -> list[Any]:
     from certmix.problem import labels_from
     from certmix.problem.constraints import size_limits
 
@@ -346,12 +289,12 @@ def _constraints(request: Request, data: _Data) -> list[Any]:
     if request.constraints is not None:
         from certmix.io.constraints import read_constraints
 
-        found += read_constraints(request.constraints, table=data.everything)
-        _refuse_dropped(found, data.dropped)
+        found += read_constraints(request.constraints, table=table.everything)
+        _refuse_dropped(found, table.dropped)
     if request.label_column is not None:
-        values = data.column(request.label_column, "--label-column")
+        values = table.column(request.label_column, "--label-column")
         found += labels_from(values, name=f"column {request.label_column!r}")
-    return found + size_limits(request, lambda name: f"--{name.replace('_', '-')}")
+    return found + size_limits(request, option_named)
 
 
 def _refuse_dropped(constraints: list[Any], dropped: tuple[Any, ...]) -> None:

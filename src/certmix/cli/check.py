@@ -10,7 +10,7 @@ import typer
 
 from certmix.cli.commands import Command, Group
 from certmix.cli.flags import with_flags
-from certmix.cli.request import Request
+from certmix.cli.request import OF_MIXTURES, Request
 
 constraints_app = typer.Typer(
     cls=Group,
@@ -46,7 +46,6 @@ def check_command(
         print(f"{soft} soft link{' has' if soft == 1 else 's have'} a penalty and may be broken.")
 
 
-MODEL = ("variance", "precision", "precision_from", "class_column", "weights", "prior", "constraints")
-constraints_app.command("check", cls=Command, short_help="Say whether the constraints can hold together.")(
-    with_flags(check_command, without=MODEL)
+constraints_app.command("check", cls=Command)(
+    with_flags(check_command, without=(*OF_MIXTURES, "weights", "constraints"))
 )

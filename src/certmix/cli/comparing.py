@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import sys
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path as File
@@ -13,11 +10,17 @@ from typing import TYPE_CHECKING
 from certmix import interruption
 from certmix.ahead import Helpers
 from certmix.cli.building import Asked, Prepared
-from certmix.cli.output import CERTIFICATE, check_directory, prepare_directory, write_certificate, write_files
-from certmix.cli.pictures import check_picture, write_picture
+from certmix.cli.output import (
+    CERTIFICATE,
+    as_csv,
+    check_directory,
+    prepare_directory,
+    write_certificate,
+    write_files,
+)
+from certmix.cli.pictures import check_shown, write_picture
 from certmix.cli.request import Request
-from certmix.cli.running import hinted, resuming, tell, with_options
-from certmix.cli.standard_output import say
+from certmix.cli.running import ended, hinted, resuming, tell, with_options
 from certmix.engines import refuse_early
 from certmix.errors import InputError, OutputError
 from certmix.io.atomic import write_text
@@ -42,8 +45,7 @@ def run_path(request: Request, options: Options, output: PathOutput) -> int:
     """Build the problems, compare them, write what was found; return the exit code."""
     refuse_early(options)
     output = resuming(output, options.resume, require_comparison)
-    if output.plot is not None:
-        check_picture(output.plot)
+    check_shown(output)
     if output.out is not None:
         check_directory(output.out, overwrite=output.overwrite)
         options = replace(options, certificate=True) if options.certificate is None else options
@@ -63,18 +65,12 @@ def run_path(request: Request, options: Options, output: PathOutput) -> int:
         if not output.quiet:
             progress(found)
 
-    with (
-        interruption.held(),
-        Helpers(options.n_threads) as helpers,
-    ):  # from here on there is something to lose
+    # From here on there is something to lose.
+    with interruption.held(), Helpers(options.n_threads) as helpers:
         every = [one.problem for one in asked]
         found = compare(every, SQUARES if squares else ICL, options, listen, [helpers], output.out)
-        interruption.ignore()
-        failure = _written(found, asked, output, request, written)
-        say(dumps(found.to_dict()) if output.json else found.summary() + "\n")
-    if failure is not None:
-        raise failure
-    return interruption.INTERRUPTED if interruption.heard() else exit_code(found)
+        shown = dumps(found.to_dict()) if output.json else found.summary() + "\n"
+        return ended(lambda: _write(found, asked, output, request, written), shown, exit_code(found))
 
 
 def exit_code(found: Path) -> int:
@@ -99,19 +95,19 @@ def _asked(prepared: Prepared, k: str) -> list[Asked]:
     return [prepared.told(problem) for problem in problems(prepared.maker(counts), counts)]
 
 
-def _written(
+def _write(
     found: Path, asked: list[Asked], output: PathOutput, request: Request, written: dict[int, Result]
-) -> OutputError | None:
-    """Write the files; where that fails, the result is still to be shown before that is said."""
-    try:
-        if output.out is not None:
-            _write_rows(found, asked, output.out, request, written)
-            _write(found, output.out, request)
-        if output.plot is not None:
-            _draw(found, output.plot)
-    except OutputError as error:
-        return error
-    return None
+) -> None:
+    if output.out is not None:
+        _write_rows(found, asked, output.out, request, written)
+        write_text(output.out / f"{NAME}.json", dumps(found.to_dict()))
+        rows = [row.to_dict() for row in found.rows]
+        write_text(output.out / f"{NAME}.csv", as_csv([list(rows[0]), *(list(row.values()) for row in rows)]))
+        write_certificate(hinted(found.certificate, request), output.out / CERTIFICATE)
+    if output.plot is not None:
+        from certmix.plotting import plot_path
+
+        write_picture(plot_path(found).figure, output.plot)
 
 
 def _write_rows(
@@ -125,29 +121,3 @@ def _write_rows(
         prepare_directory(own)
         write_files(with_options(replace(row.result, transform=one.transform), request), one, own)
         written[row.k] = row.result
-
-
-def _write(found: Path, directory: File, request: Request) -> None:
-    write_text(directory / f"{NAME}.json", dumps(found.to_dict()))
-    write_text(directory / f"{NAME}.csv", _csv(found))
-    write_certificate(hinted(found.certificate, request), directory / CERTIFICATE)
-
-
-def _csv(found: Path) -> str:
-    rows = [row.to_dict() for row in found.rows]
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, rows[0], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def _draw(found: Path, file: File) -> None:
-    from certmix.plotting import plot_path
-
-    try:
-        axes = plot_path(found)
-    except ImportError:
-        print("warning: --plot needs matplotlib, which is not installed", file=sys.stderr)
-        return
-    write_picture(axes.figure, file)

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from inspect import cleandoc
+from typing import Annotated, Any
 
 import typer
 
 from certmix._version import __version__
-from certmix.cli.alternatives import alternatives_command
 from certmix.cli.check import constraints_app
 from certmix.cli.commands import COMPLETE, Command, Group
 from certmix.cli.compile import compile_command
 from certmix.cli.completion import answer_completions, completion_command
 from certmix.cli.engines import engines_command
 from certmix.cli.flags import with_flags
-from certmix.cli.kmeans import WITHOUT as NOT_OF_KMEANS
-from certmix.cli.kmeans import kmeans_command
-from certmix.cli.path import WITHOUT, path_command
+from certmix.cli.path import path_command
 from certmix.cli.report import report_command
-from certmix.cli.solve import solve_command
-from certmix.cli.stability import WITHOUT as ONE_RUN
-from certmix.cli.stability import stability_command
+from certmix.cli.request import OF_MIXTURES
+from certmix.cli.solve import kmeans_command, solve_command
+from certmix.cli.stability import alternatives_command, stability_command
 from certmix.cli.standard_output import failed
 from certmix.cli.verify import verify_command
 from certmix.errors import CertmixError, InfeasibleError, OutputError
@@ -62,42 +61,27 @@ def _certmix(
     pass
 
 
-app.command(
-    "solve", cls=Command, short_help="Cluster a data set and prove how close to the optimum the result is."
-)(with_flags(solve_command))
-app.command(
-    "kmeans",
-    cls=Command,
-    short_help="K-means with proof: the least sum of squares, and how close to it one is.",
-)(with_flags(kmeans_command, without=NOT_OF_KMEANS))
-app.command("path", cls=Command, short_help="Compare numbers of components and prove which is the best.")(
-    with_flags(path_command, without=WITHOUT)
-)
-app.command("stability", cls=Command, short_help="Prove how sure every assignment is.")(
-    with_flags(stability_command, without=ONE_RUN)
-)
-app.command(
-    "alternatives", cls=Command, short_help="List the clusterings that are nearly as good as the best one."
-)(with_flags(alternatives_command, without=ONE_RUN))
-app.command(
-    "verify", cls=Command, short_help="Check a certificate without trusting the program that made it."
-)(with_flags(verify_command))
-app.command("report", cls=Command, short_help="Write a saved result as one HTML page.")(report_command)
-app.command("engines", cls=Command, short_help="List the engines and what each can honour.")(engines_command)
-# The commands of the paper are known by their places only: nothing here imports its wing.
-app.command("export", cls=Command, short_help="Write the paper's model of a problem for other solvers.")(
-    with_flags(at("certmix.paper.cli.export:export_command"))
-)
-app.command(
-    "reproduce", cls=Command, short_help="Run the experiments of the paper again, beside its values."
-)(at("certmix.paper.cli.reproduce:reproduce_command"))
-app.command("compile", cls=Command, short_help="Compile all kernels now, so that no later run has to.")(
-    compile_command
-)
+_COMMANDS: dict[str, Callable[..., Any]] = {
+    "solve": with_flags(solve_command),
+    "kmeans": with_flags(kmeans_command, without=(*OF_MIXTURES, "weights", "noise")),
+    # The number of components, and what is about one number alone.
+    "path": with_flags(path_command, without=("n_components", "start", "report", "constraint_costs")),
+    "stability": with_flags(stability_command, without=("constraint_costs",)),
+    "alternatives": with_flags(alternatives_command, without=("constraint_costs",)),
+    "verify": with_flags(verify_command),
+    "report": report_command,
+    "engines": engines_command,
+    # The commands of the paper are known by their places only: nothing here imports its wing.
+    "export": with_flags(at("certmix.paper.cli.export:export_command")),
+    "reproduce": at("certmix.paper.cli.reproduce:reproduce_command"),
+    "compile": compile_command,
+    "completion": completion_command,
+}
+for _name, _command in _COMMANDS.items():
+    # Lines of a paragraph are those of the terminal, not those of the source.
+    _help = re.sub(r"(?<!\n)\n(?!\n)", " ", cleandoc(str(_command.__doc__)))
+    app.command(_name, cls=Command, help=_help)(_command)
 app.add_typer(constraints_app, name="constraints")
-app.command("completion", cls=Command, short_help="Let the shell complete commands, options and values.")(
-    completion_command
-)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

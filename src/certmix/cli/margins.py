@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import sys
 import time
 from collections.abc import Callable
@@ -14,22 +13,17 @@ from typing import TYPE_CHECKING, Any
 from certmix import interruption
 from certmix.ahead import Helpers
 from certmix.cli.building import Asked
-from certmix.cli.output import (
-    ALTERNATIVES,
-    STABILITY,
-    nothing,
-    write_certificate,
-    write_files,
-)
+from certmix.cli.output import ALTERNATIVES, STABILITY, nothing, write_certificate, write_files
 from certmix.cli.pictures import write_shown
 from certmix.cli.request import Request, command
-from certmix.cli.running import exit_code, hinted, prepared, resuming, solved, with_options
-from certmix.cli.standard_output import say
+from certmix.cli.running import ended, exit_code, hinted, prepared, resuming, solved, with_options
 from certmix.engines import refuse_early
 from certmix.errors import InputError, OutputError
 from certmix.io.atomic import write_text
 from certmix.io.certificates import Certificate
+from certmix.io.files import read_text
 from certmix.io.strict_json import dumps
+from certmix.io.text import split_rows
 from certmix.observers.snapshot import NAME as SNAPSHOT
 from certmix.options import Options
 from certmix.result import Result
@@ -42,8 +36,7 @@ from certmix.sensitivity.run import stability
 from certmix.sensitivity.table import progress
 
 if TYPE_CHECKING:
-    from certmix.cli.alternatives import AlternativesOutput
-    from certmix.cli.stability import StabilityOutput
+    from certmix.cli.stability import AlternativesOutput, StabilityOutput, WithinOutput
 
 MARGINS = "stability-certificate"
 Found = Stability | Alternatives
@@ -62,12 +55,7 @@ def run_stability(request: Request, options: Options, output: StabilityOutput) -
             pairs.extend(read_pairs(output.pairs, asked))
 
     def margins(asked: Asked, result: Result, given: dict[str, Any]) -> Stability:
-        def listen(found: Stability) -> None:
-            if output.out is not None:
-                write_text(output.out / STABILITY, dumps(found.to_dict()))
-            if not output.quiet:
-                progress(found)
-
+        listen = _listener(output, STABILITY, progress)
         return stability(result, output.within, pairs=pairs, known=known, listener=listen, **given)
 
     return _run("stability", request, options, output, margins, check)
@@ -77,24 +65,35 @@ def run_alternatives(request: Request, options: Options, output: AlternativesOut
     """The same for clusterings that are nearly as good."""
     output = resuming(output, options.resume, _require_begun)
 
-    def others(asked: Asked, result: Result, given: dict[str, Any]) -> Alternatives:
-        def listen(found: Alternatives) -> None:
-            if output.out is not None:
-                write_text(output.out / ALTERNATIVES, dumps(found.to_dict()))
-            if not output.quiet:
-                last = found.clusterings[-1]
-                print(f"{found.seconds:8.1f} s  {last.objective:.10g}: {last.words}", file=sys.stderr)
+    def tell(found: Alternatives) -> None:
+        last = found.clusterings[-1]
+        print(f"{found.seconds:8.1f} s  {last.objective:.10g}: {last.words}", file=sys.stderr)
 
+    def others(asked: Asked, result: Result, given: dict[str, Any]) -> Alternatives:
+        listen = _listener(output, ALTERNATIVES, tell)
         return alternatives(result, output.within, limit=output.limit, listener=listen, **given)
 
     return _run("alternatives", request, options, output, others)
+
+
+def _listener(output: WithinOutput, name: str, tell: Callable[[Any], None]) -> Callable[[Any], None]:
+    """What is known so far is written and told."""
+
+    def listen(found: Found) -> None:
+        if output.out is not None:
+            with suppress(OutputError):  # said at the end, where it fails again
+                write_text(output.out / name, dumps(found.to_dict()))
+        if not output.quiet:
+            tell(found)
+
+    return listen
 
 
 def _run(
     name: str,
     request: Request,
     options: Options,
-    output: StabilityOutput | AlternativesOutput,
+    output: WithinOutput,
     after: Next,
     check: Callable[[Asked], None] = lambda _: None,
 ) -> int:
@@ -114,23 +113,15 @@ def _run(
             with suppress(OutputError):  # said at the end, where it fails again
                 write_files(result, asked, output.out)
         spent = time.perf_counter() - begin
-        found = None if result.labels is None else _found(asked, result, options, spent, after)
-        interruption.ignore()
-        failure = _written(result, found, asked, output, request)
-        if found is None:
-            say(dumps(nothing(result.sentence())) if output.json else result.summary() + "\n")
+        code = exit_code(result)
+        if result.labels is None:
+            found, shown = None, dumps(nothing(result.sentence())) if output.json else result.summary() + "\n"
         else:
-            say(dumps(found.to_dict()) if output.json else found.summary() + "\n")
-    if failure is not None:
-        raise failure
-    if interruption.heard():
-        return interruption.INTERRUPTED
-    code = exit_code(result)
-    return 3 if code == 0 and found is not None and not _settled(found) else code
-
-
-def _settled(found: Found) -> bool:
-    return found.settled if isinstance(found, Stability) else found.complete
+            found = _found(asked, result, options, spent, after)
+            shown = dumps(found.to_dict()) if output.json else found.summary() + "\n"
+            settled = found.settled if isinstance(found, Stability) else found.complete
+            code = 3 if code == 0 and not settled else code
+        return ended(lambda: _write(result, found, asked, output, request), shown, code)
 
 
 def _require_begun(directory: Path) -> None:
@@ -139,9 +130,7 @@ def _require_begun(directory: Path) -> None:
         require_unfinished(directory)
 
 
-def _solved(
-    asked: Asked, options: Options, output: StabilityOutput | AlternativesOutput, again: str
-) -> Result:
+def _solved(asked: Asked, options: Options, output: WithinOutput, again: str) -> Result:
     """The clustering; of a run that is resumed the one that it had come to, unless it was still being looked for."""
     earlier = options.resume
     if earlier is not None and not (earlier / SNAPSHOT).is_file():
@@ -166,16 +155,12 @@ def _found(asked: Asked, result: Result, options: Options, spent: float, after: 
 
 def read_pairs(file: Path, asked: Asked) -> list[tuple[str, str]]:
     """Two names of samples a line, a comma, semicolon or tab between them; ``first,second`` may stand above them."""
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"--pairs {file}: it cannot be read ({error})") from None
-    lines = text.splitlines()
-    mark = next((sign for sign in (",", ";", "\t") if lines and sign in lines[0]), ",")
+    text = read_text(file)
+    mark = next((sign for sign in (",", ";", "\t") if sign in text.splitlines()[0]), ",")
     found = []
-    for number, row in enumerate(csv.reader(lines, delimiter=mark), start=1):
+    for row, number in zip(*split_rows(f"--pairs {file}", text, mark), strict=True):
         cells = [cell.strip() for cell in row]
-        if not any(cells) or (number == 1 and [c.lower() for c in cells] == ["first", "second"]):
+        if number == 1 and [c.lower() for c in cells] == ["first", "second"]:
             continue
         if len(cells) != 2 or not all(cells):
             raise InputError(f"--pairs {file}, line {number}: two samples are expected, not {len(cells)}")
@@ -187,32 +172,15 @@ def read_pairs(file: Path, asked: Asked) -> list[tuple[str, str]]:
     return found
 
 
-def _written(
-    result: Result,
-    found: Found | None,
-    asked: Asked,
-    output: StabilityOutput | AlternativesOutput,
-    request: Request,
-) -> OutputError | None:
-    """Write the files; where that fails, the result is still to be shown before that is said."""
+def _write(result: Result, found: Found | None, asked: Asked, output: WithinOutput, request: Request) -> None:
     others = found if isinstance(found, Alternatives) else None
     margins = found.stability if isinstance(found, Alternatives) else found
-    try:
-        if output.out is not None:
-            _write(result, margins, others, asked, output.out)
-            certificate = None if margins is None else margins.certificate
-            write_certificate(hinted(certificate, request), output.out / MARGINS)
-        write_shown(result, output, margins, others)
-    except OutputError as error:
-        return error
-    return None
-
-
-def _write(
-    result: Result, margins: Stability | None, others: Alternatives | None, asked: Asked, directory: Path
-) -> None:
-    write_files(result, asked, directory, margins)
-    if others is not None:
-        write_text(directory / ALTERNATIVES, dumps(others.to_dict()))
-    else:
-        (directory / ALTERNATIVES).unlink(missing_ok=True)
+    if output.out is not None:
+        write_files(result, asked, output.out, margins)
+        if others is not None:
+            write_text(output.out / ALTERNATIVES, dumps(others.to_dict()))
+        else:
+            (output.out / ALTERNATIVES).unlink(missing_ok=True)
+        certificate = None if margins is None else margins.certificate
+        write_certificate(hinted(certificate, request), output.out / MARGINS)
+    write_shown(result, output, margins, others)

@@ -24,6 +24,7 @@ STABILITY, ALTERNATIVES = "stability.json", "alternatives.json"
 if TYPE_CHECKING:
     from certmix.cli.building import Asked
     from certmix.io.certificates import Certificate
+    from certmix.io.transform import Transform
     from certmix.result import Result
     from certmix.sensitivity.margins import Stability
 
@@ -62,9 +63,9 @@ def nothing(message: str, squares: bool = False) -> dict[str, Any]:
 
 def _extra(asked: Asked) -> dict[str, Any]:
     """What the command line adds to a result; how the file was read joins how its data were prepared."""
-    done = {**({} if asked.transform is None else asked.transform.as_dict()), **asked.record}
+    done = {**({} if asked.transform is None else asked.transform.as_dict()), **asked.table.record}
     return {
-        **({"preprocessing": done} if asked.record else {}),
+        **({"preprocessing": done} if asked.table.record else {}),
         "notes": list(asked.notes),
         "warnings": list(asked.warnings),
     }
@@ -99,18 +100,15 @@ def prepare_directory(directory: Path) -> None:
 
 def write_files(result: Result, asked: Asked, directory: Path, margins: Stability | None = None) -> None:
     """Write the tables and the result; what an earlier run left and this one has not is removed."""
-
-    def assignments(result: Result, asked: Asked) -> Iterable[Sequence[Any]]:
-        rows = _assignments(result, asked)
-        return rows if margins is None else _with_margins(rows, margins)
-
-    tables = {"assignments.csv": assignments, "parameters.csv": _parameters}
-    for name, rows in tables.items():
-        if result.labels is None:
+    if result.labels is None:
+        for name in ("assignments.csv", "parameters.csv"):
             (directory / name).unlink(missing_ok=True)
-        else:
-            write_text(directory / name, _csv(rows(result, asked)))
-    write_text(directory / "trace.csv", _csv(_trace(result)))
+    else:
+        rows = _assignments(result)
+        rows = rows if margins is None else _with_margins(rows, margins)
+        write_text(directory / "assignments.csv", as_csv(rows))
+        write_text(directory / "parameters.csv", as_csv(_parameters(result, asked.transform)))
+    write_text(directory / "trace.csv", as_csv(_trace(result)))
     save(result, directory / "result", extra=_extra(asked))
     if margins is None:
         for name in (STABILITY, ALTERNATIVES):
@@ -131,27 +129,22 @@ def write_certificate(certificate: Certificate | None, stem: Path) -> None:
         stem.with_name(stem.name + ending).unlink(missing_ok=True)
 
 
-def _csv(rows: Iterable[Sequence[Any]]) -> str:
+def as_csv(rows: Iterable[Sequence[Any]]) -> str:
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()
 
 
-def _assignments(result: Result, asked: Asked) -> Iterable[Sequence[Any]]:
+def _assignments(result: Result) -> Iterable[Sequence[Any]]:
     assert result.labels is not None
     assert result.posterior is not None
     assert result.runner_up is not None
     others = (*result.component_names, "")  # runner-up -1, with one component, is nobody
     assert result.fixed is not None
     yield "sample", "label", "component", "posterior", "runner_up", "fixed"
-    for sample, k, probability, other, fixed in zip(
-        result.names,
-        result.labels.tolist(),
-        result.posterior.tolist(),
-        result.runner_up.tolist(),
-        result.fixed.tolist(),
-        strict=True,
-    ):
+    columns = (result.labels, result.posterior, result.runner_up, result.fixed)
+    rows = zip(result.names, *(column.tolist() for column in columns), strict=True)
+    for sample, k, probability, other, fixed in rows:
         own = result.component_names[k]  # -1 is the last: noise
         yield sample, k, own, repr(probability), others[other], "yes" if fixed else "no"
 
@@ -164,21 +157,15 @@ def _with_margins(rows: Iterable[Sequence[Any]], margins: Stability) -> Iterable
         yield *row, str(margin.state), *ends, margin.goes_to or "", margin.representative or ""
 
 
-def _parameters(result: Result, asked: Asked) -> Iterable[Sequence[Any]]:
+def _parameters(result: Result, transform: Transform | None) -> Iterable[Sequence[Any]]:
     assert result.sizes is not None
     assert result.means is not None
     assert result.weights is not None
-    original = None if asked.transform is None else asked.transform.invert(result.means)
+    original = None if transform is None else transform.invert(result.means)
     weighted = not result.quantity.squares
-    header = [
-        "component",
-        "name",
-        "size",
-        *["weight"] * weighted,
-        *(f"mean {f}" for f in result.feature_names),
-    ]
-    if original is not None and asked.transform is not None:
-        header += [f"original mean {f}" for f in asked.transform.columns]
+    header = ["component", "name", "size", *["weight"] * weighted]
+    header += [f"mean {f}" for f in result.feature_names]
+    header += [] if transform is None else [f"original mean {f}" for f in transform.columns]
     yield header
     for k, name in enumerate(result.component_names):
         weight = [repr(float(result.weights[k]))] * weighted

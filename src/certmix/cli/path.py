@@ -4,45 +4,31 @@ from __future__ import annotations
 
 import pathlib
 from dataclasses import dataclass
-from typing import Annotated
 
 from certmix.cli.request import Request
 from certmix.cli.solve import Output
-from certmix.options import Option, Options
-
-WITHOUT = (
-    "n_components",
-    "start",
-    "report",
-    "constraint_costs",
-)  # these are about one number of components
+from certmix.options import Options, option
 
 
 @dataclass(frozen=True, kw_only=True)
 class PathOutput(Output):
     """What to compare, and what to do with it."""
 
-    k: Annotated[
-        str,
-        Option(
-            "Numbers of components: 1:8 (both included), or 2,3,5.",
-            flags=("-k", "--k"),
-            metavar="LO:HI",
-            panel="",
-        ),
-    ] = "1:8"
-    out: Annotated[
-        pathlib.Path | None,
-        Option(
-            "Write path.json, path.csv, certificate.json, and the files of certmix solve in a folder for every K.",
-            metavar="DIR",
-            panel="Output",
-        ),
-    ] = None
-    plot: Annotated[
-        pathlib.Path | None,
-        Option("Draw the intervals against K: PNG, PDF or SVG.", metavar="FILE", panel="Output"),
-    ] = None
+    k: str = option(
+        "Numbers of components: 1:8 (both included), or 2,3,5.",
+        "1:8",
+        flags=("-k", "--k"),
+        metavar="LO:HI",
+        panel="",
+    )
+    out: pathlib.Path | None = option(
+        "Write path.json, path.csv, certificate.json, and the files of certmix solve in a folder for every K.",
+        metavar="DIR",
+        panel="Output",
+    )
+    plot: pathlib.Path | None = option(
+        "Draw the intervals against K: PNG, PDF or SVG.", metavar="FILE", panel="Output"
+    )
 
 
 def path_command(request: Request, options: Options, output: PathOutput) -> int:
@@ -51,10 +37,9 @@ def path_command(request: Request, options: Options, output: PathOutput) -> int:
     For every K the ICL of the best clustering lies between two numbers, and a K is proved the best when its upper one
     is below the lower ones of all others. The time limit is that of all runs together.
 
-    Exit codes: 0 proved, and the best clustering certified within the gap, 2 bad usage or input,
-    3 stopped before that, 4 infeasible with every K, 5 results cannot be written,
-    130 interrupted.
-    With 3 and 130 what is known is still written.
+    Exit codes: 0 proved, and the best clustering certified within the gap, 2 bad usage or input, 3 stopped before
+    that, 4 infeasible with every K, 5 results cannot be written, 130 interrupted. With 3 and 130 what is known is
+    still written.
     """
     from certmix.cli.comparing import run_path
 

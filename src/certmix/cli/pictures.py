@@ -18,10 +18,8 @@ PAGES = (".html", ".htm")
 
 def check_shown(output: Output) -> None:
     """Refuse, before any work, a page or picture that cannot be written."""
-    if output.report is not None:
-        check_page(output.report, "--report")
-    if output.plot is not None:
-        check_picture(output.plot)
+    check_name(output.report, "--report", PAGES)
+    check_name(output.plot, "--plot", FIGURES)
 
 
 def write_shown(result: Result, output: Output, stability: Any = None, alternatives: Any = None) -> None:
@@ -40,15 +38,10 @@ def write_shown(result: Result, output: Output, stability: Any = None, alternati
         write_picture(plot_overview(result, stability=stability), output.plot)
 
 
-def check_page(path: Path, option: str) -> None:
-    _check(path, option, PAGES)
-
-
-def check_picture(path: Path) -> None:
-    _check(path, "--plot", FIGURES)
-
-
-def _check(path: Path, option: str, endings: tuple[str, ...]) -> None:
+def check_name(path: Path | None, option: str, endings: tuple[str, ...]) -> None:
+    """Refuse, before any work, a file that is asked for and cannot be written."""
+    if path is None:
+        return
     if path.suffix.lower() not in endings:
         raise InputError(f"{option} {path}: the name must end with {', '.join(endings)}")
     if path.is_dir():

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from certmix.cli.pictures import check_page, check_picture, write_picture
+from certmix.cli.pictures import FIGURES, PAGES, check_name, write_picture
 
 
 def report_command(
@@ -32,9 +32,8 @@ def report_command(
 
     folder = directory if directory.is_dir() else directory.parent
     page = folder / "report.html" if out is None else out
-    check_page(page, "--out")
-    if plot is not None:
-        check_picture(plot)
+    check_name(page, "--out", PAGES)
+    check_name(plot, "--plot", FIGURES)
     result, stability = Result.load(directory), beside(directory)
     say(f"{report(result, page, stability=stability)}\n")
     if plot is not None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from certmix.cli.commands import data_or
 from certmix.cli.flags import flag
-from certmix.options import Option, Options, options_of
+from certmix.options import Options, option, options_of
 
 BUILT_IN = ("iris1d", "iris", "wine", "brca", "mixture")
 RULES = ("mean-precision", "mean-covariance", "pooled")
+
+# What says something about a mixture, and nothing about k-means or side constraints.
+OF_MIXTURES = ("variance", "variance_range", "precision", "precision_from", "class_column", "prior")
 
 DATA = "Data"
 _MODEL = "Model"
@@ -24,171 +27,109 @@ _SIDE = "Side constraints"
 class Request:
     """Everything that decides what the problem is: the problem options as they were given, None where they were not."""
 
-    data: Annotated[
-        str,
-        Option(
-            "A CSV, TSV, NPY, Parquet or Excel file (also .gz), - for standard input, or a built-in data set: "
-            f"{', '.join(BUILT_IN)}.",
-            argument=True,
-            metavar="DATA",
-            complete=data_or(BUILT_IN),
-        ),
-    ]
-    n_components: Annotated[
-        int | None,
-        Option(
-            "Number of components (built-in data sets have their own).",
-            flags=("-k", "--components"),
-            metavar="K",
-            panel="",
-        ),
-    ] = None
-    columns: Annotated[
-        str | None, Option("Columns to cluster by. Default: every numeric one.", metavar="A,B,C", panel=DATA)
-    ] = None
-    name_column: Annotated[
-        str | None,
-        Option(
-            "Column that names the samples. Default: the first, if it is headed like a name, counts from 0 or 1, "
-            "or holds texts that all differ.",
-            metavar="COL",
-            panel=DATA,
-        ),
-    ] = None
-    no_name_column: Annotated[bool, Option("No column names the samples.", panel=DATA)] = False
-    header: Annotated[
-        bool | None,
-        Option(
-            "Whether the first row names the columns. Default: unless it holds numbers.",
-            flags=("--header/--no-header",),
-            panel=DATA,
-        ),
-    ] = None
-    transpose: Annotated[
-        bool,
-        Option("Features are in rows, samples in columns; the first row and column name them.", panel=DATA),
-    ] = False
-    weight_column: Annotated[
-        str | None,
-        Option(
-            "Column of positive numbers: how many samples each row stands for, or, if they are not whole, how much it "
-            "counts.",
-            metavar="COL",
-            panel=DATA,
-        ),
-    ] = None
-    missing: Annotated[
-        str | None,
-        Option(
-            "Missing values: error (the default), keep, drop-samples, drop-features, mean or median.",
-            metavar="POLICY",
-            panel=DATA,
-        ),
-    ] = None
-    sep: Annotated[
-        str | None,
-        Option(
-            "What separates the cells of a text file: one sign, or tab. Default: guessed.",
-            metavar="SIGN",
-            panel=DATA,
-        ),
-    ] = None
-    decimal: Annotated[
-        str | None, Option("Decimal sign of a text file: . or , (5,1).", metavar="SIGN", panel=DATA)
-    ] = None
-    encoding: Annotated[
-        str | None, Option("Encoding of a text file. Default: utf-8.", metavar="NAME", panel=DATA)
-    ] = None
-    standardize: Annotated[bool, Option("Scale every column to mean 0, variance 1.", panel=DATA)] = False
-    pca: Annotated[
-        int | None, Option("Cluster by the first D principal components.", metavar="D", panel=DATA)
-    ] = None
-    variance: Annotated[
-        str | None,
-        Option(
-            "Known variance: one number, or one for each component; unknown, to find it (times --precision, if given); "
-            "diagonal, to find one for each of two or three features. Default: unknown, but with uniform weights 1.",
-            metavar="V",
-            choices=("unknown", "diagonal"),
-            panel=_MODEL,
-        ),
-    ] = None
-    variance_range: Annotated[
-        str | None,
-        Option(
-            "Smallest and largest value of an unknown variance; one of them may be left out (0.01, or ,5).",
-            metavar="LO,HI",
-            panel=_MODEL,
-        ),
-    ] = None
-    precision: Annotated[
-        Path | None, Option("Known precision matrix, CSV or NPY.", metavar="FILE", panel=_MODEL)
-    ] = None
-    precision_from: Annotated[
-        str | None,
-        Option(
-            f"Precision estimated from classes: {', '.join(RULES)}.",
-            metavar="RULE",
-            choices=RULES,
-            panel=_MODEL,
-        ),
-    ] = None
-    class_column: Annotated[
-        str | None,
-        Option(
-            "Column of the classes for --precision-from; blanks are left out.", metavar="COL", panel=_MODEL
-        ),
-    ] = None
-    weights: Annotated[
-        str | None,
-        Option(
-            "free (the default), uniform, none (k-means), or fixed numbers such as 0.2,0.3,0.5.",
-            metavar="W",
-            choices=("free", "uniform", "none"),
-            panel=_MODEL,
-        ),
-    ] = None
-    prior: Annotated[
-        list[str] | None,
-        Option(
-            "flat, jeffreys, dirichlet=A, gaussian=V; may be given twice.",
-            metavar="P",
-            choices=("flat", "jeffreys", "dirichlet=", "gaussian="),
-            panel=_MODEL,
-        ),
-    ] = None
-    noise: Annotated[
-        str | None,
-        Option(
-            "One more component without a mean, for samples that are in no cluster (label -1), of this density; auto: "
-            "uniform over the box around the samples.",
-            metavar="DENSITY",
-            choices=("auto",),
-            panel=_MODEL,
-        ),
-    ] = None
-    noise_max: Annotated[
-        int | None,
-        Option(
-            "At most M samples are noise. Noise costs nothing in k-means, and there this is all that it needs (trimmed "
-            "k-means).",
-            metavar="M",
-            panel=_SIDE,
-        ),
-    ] = None
-    noise_min: Annotated[int | None, Option("At least M samples are noise.", metavar="M", panel=_SIDE)] = None
-    constraints: Annotated[
-        Path | None, Option("Side constraints, CSV or TOML.", metavar="FILE", panel=_SIDE)
-    ] = None
-    label_column: Annotated[
-        str | None, Option("Column of known components; blank where unknown.", metavar="COL", panel=_SIDE)
-    ] = None
-    min_size: Annotated[
-        int | None, Option("Every component has at least M samples.", metavar="M", panel=_SIDE)
-    ] = None
-    max_size: Annotated[
-        int | None, Option("Every component has at most M samples.", metavar="M", panel=_SIDE)
-    ] = None
+    data: str = option(
+        "A CSV, TSV, NPY, Parquet or Excel file (also .gz), - for standard input, or a built-in data set: "
+        f"{', '.join(BUILT_IN)}.",
+        MISSING,
+        argument=True,
+        metavar="DATA",
+        complete=data_or(BUILT_IN),
+    )
+    n_components: int | None = option(
+        "Number of components (built-in data sets have their own).",
+        flags=("-k", "--components"),
+        metavar="K",
+        panel="",
+    )
+    columns: str | None = option(
+        "Columns to cluster by. Default: every numeric one.", metavar="A,B,C", panel=DATA
+    )
+    name_column: str | None = option(
+        "Column that names the samples. Default: the first, if it is headed like a name, counts from 0 or 1, "
+        "or holds texts that all differ.",
+        metavar="COL",
+        panel=DATA,
+    )
+    no_name_column: bool = option("No column names the samples.", False, panel=DATA)
+    header: bool | None = option(
+        "Whether the first row names the columns. Default: unless it holds numbers.",
+        flags=("--header/--no-header",),
+        panel=DATA,
+    )
+    transpose: bool = option(
+        "Features are in rows, samples in columns; the first row and column name them.", False, panel=DATA
+    )
+    weight_column: str | None = option(
+        "Column of positive numbers: how many samples each row stands for, or, if they are not whole, how much it "
+        "counts.",
+        metavar="COL",
+        panel=DATA,
+    )
+    missing: str | None = option(
+        "Missing values: error (the default), keep, drop-samples, drop-features, mean or median.",
+        metavar="POLICY",
+        panel=DATA,
+    )
+    sep: str | None = option(
+        "What separates the cells of a text file: one sign, or tab. Default: guessed.",
+        metavar="SIGN",
+        panel=DATA,
+    )
+    decimal: str | None = option("Decimal sign of a text file: . or , (5,1).", metavar="SIGN", panel=DATA)
+    encoding: str | None = option("Encoding of a text file. Default: utf-8.", metavar="NAME", panel=DATA)
+    standardize: bool = option("Scale every column to mean 0, variance 1.", False, panel=DATA)
+    pca: int | None = option("Cluster by the first D principal components.", metavar="D", panel=DATA)
+    variance: str | None = option(
+        "Known variance: one number, or one for each component; unknown, to find it (times --precision, if given); "
+        "diagonal, to find one for each of two or three features. Default: unknown, but with uniform weights 1.",
+        metavar="V",
+        choices=("unknown", "diagonal"),
+        panel=_MODEL,
+    )
+    variance_range: str | None = option(
+        "Smallest and largest value of an unknown variance; one of them may be left out (0.01, or ,5).",
+        metavar="LO,HI",
+        panel=_MODEL,
+    )
+    precision: Path | None = option("Known precision matrix, CSV or NPY.", metavar="FILE", panel=_MODEL)
+    precision_from: str | None = option(
+        f"Precision estimated from classes: {', '.join(RULES)}.", metavar="RULE", choices=RULES, panel=_MODEL
+    )
+    class_column: str | None = option(
+        "Column of the classes for --precision-from; blanks are left out.", metavar="COL", panel=_MODEL
+    )
+    weights: str | None = option(
+        "free (the default), uniform, none (k-means), or fixed numbers such as 0.2,0.3,0.5.",
+        metavar="W",
+        choices=("free", "uniform", "none"),
+        panel=_MODEL,
+    )
+    prior: list[str] | None = option(
+        "flat, jeffreys, dirichlet=A, gaussian=V; may be given twice.",
+        metavar="P",
+        choices=("flat", "jeffreys", "dirichlet=", "gaussian="),
+        panel=_MODEL,
+    )
+    noise: str | None = option(
+        "One more component without a mean, for samples that are in no cluster (label -1), of this density; auto: "
+        "uniform over the box around the samples.",
+        metavar="DENSITY",
+        choices=("auto",),
+        panel=_MODEL,
+    )
+    noise_max: int | None = option(
+        "At most M samples are noise. Noise costs nothing in k-means, and there this is all that it needs (trimmed "
+        "k-means).",
+        metavar="M",
+        panel=_SIDE,
+    )
+    noise_min: int | None = option("At least M samples are noise.", metavar="M", panel=_SIDE)
+    constraints: Path | None = option("Side constraints, CSV or TOML.", metavar="FILE", panel=_SIDE)
+    label_column: str | None = option(
+        "Column of known components; blank where unknown.", metavar="COL", panel=_SIDE
+    )
+    min_size: int | None = option("Every component has at least M samples.", metavar="M", panel=_SIDE)
+    max_size: int | None = option("Every component has at most M samples.", metavar="M", panel=_SIDE)
 
 
 def built_in(request: Request) -> bool:
@@ -241,11 +182,16 @@ def command(request: Request, options: Options, name: str = "solve", output: Any
     return " ".join(filter(None, words))
 
 
+def option_named(name: str) -> str:
+    """How one writes an option."""
+    return flag(name, options_of(Request)[name])
+
+
 def given(request: Request, panel: str) -> list[str]:
     """The options of a panel of the help that were given, as one writes them."""
     known = options_of(Request)
     return [
-        flag(f.name, known[f.name])
+        option_named(f.name)
         for f in fields(request)
         if known[f.name].panel == panel and getattr(request, f.name) != f.default
     ]

@@ -44,13 +44,30 @@ def run_request(request: Request, options: Options, output: Output) -> int:
         if options.verify is True:
             said = result.verification if result.verdict is None else result.verdict.sentence
             print(said, file=sys.stderr)
-        result = with_options(_priced(result, asked, options, output), request)
-        interruption.ignore()
-        failure = _write(result, asked, output)
-        _show(result, asked, output)
+        if output.constraint_costs:
+            from certmix.sensitivity.dropping import constraint_costs
+
+            result = constraint_costs(result, problem=asked.problem, options=options)
+        result = with_options(result, request)
+        shown = dumps(document(result, asked)) if output.json else result.summary() + "\n"
+        code = ended(lambda: _write(result, asked, output), shown, exit_code(result))
+    if result.status is Status.INFEASIBLE and output.quiet:
+        print(f"certmix: error: {result.sentence()}", file=sys.stderr)
+    return code
+
+
+def ended(write: Callable[[], None], shown: str, code: int) -> int:
+    """Write the files and show what was found, the second even where the first fails; return the exit code."""
+    interruption.ignore()
+    failure = None
+    try:
+        write()
+    except OutputError as error:
+        failure = error
+    say(shown)
     if failure is not None:
         raise failure
-    return interruption.INTERRUPTED if interruption.heard() else exit_code(result)
+    return interruption.INTERRUPTED if interruption.heard() else code
 
 
 def prepared(request: Request, output: Any, check: Callable[[Asked], None] = lambda _: None) -> Asked:
@@ -72,15 +89,6 @@ def prepared(request: Request, output: Any, check: Callable[[Asked], None] = lam
     return asked
 
 
-def _priced(result: Result, asked: Asked, options: Options, output: Output) -> Result:
-    """The result with what each side constraint costs, if that was asked for."""
-    if not output.constraint_costs:
-        return result
-    from certmix.sensitivity.dropping import constraint_costs
-
-    return constraint_costs(result, problem=asked.problem, options=options)
-
-
 def resuming(output: Out, resume: Path | None, require: Callable[[Path], None]) -> Out:
     """A run that is resumed goes on in its folder, which has to hold one."""
     if resume is None:
@@ -91,17 +99,12 @@ def resuming(output: Out, resume: Path | None, require: Callable[[Path], None]) 
     return replace(output, out=resume, overwrite=True)
 
 
-def _write(result: Result, asked: Asked, output: Output) -> OutputError | None:
-    """Write the files; where that fails, the result is still to be shown before that is said."""
-    try:
-        if output.out is not None:
-            write_files(result, asked, output.out)
-            if result.data is not None and result.data.nbytes > MOST_DATA and not output.quiet:
-                print("note: result.npz leaves out the samples, more than 50 MB", file=sys.stderr)
-        write_shown(result, output)
-    except OutputError as error:
-        return error
-    return None
+def _write(result: Result, asked: Asked, output: Output) -> None:
+    if output.out is not None:
+        write_files(result, asked, output.out)
+        if result.data is not None and result.data.nbytes > MOST_DATA and not output.quiet:
+            print("note: result.npz leaves out the samples, more than 50 MB", file=sys.stderr)
+    write_shown(result, output)
 
 
 def exit_code(result: Result) -> int:
@@ -153,9 +156,3 @@ def tell(asked: Asked) -> None:
         print(f"note: {note}", file=sys.stderr)
     for warning in asked.warnings:
         print(f"warning: {warning}", file=sys.stderr)
-
-
-def _show(result: Result, asked: Asked, output: Output) -> None:
-    say(dumps(document(result, asked)) if output.json else result.summary() + "\n")
-    if result.status is Status.INFEASIBLE and output.quiet:
-        print(f"certmix: error: {result.sentence()}", file=sys.stderr)

@@ -18,7 +18,7 @@ class Frame:
 
     values: np.ndarray
     columns: tuple[str, ...]
-    index: tuple[str, ...] | None = None
+    index: tuple[Any, ...] | None = None
 
     def to_numpy(self) -> np.ndarray:
         return self.values
@@ -94,10 +94,14 @@ class Dataset:
         """The problem that goes with the data; ``overrides`` are arguments of :class:`certmix.Problem`."""
         arguments: dict[str, Any] = {"n_components": self.n_components}
         if not {"variance", "precision", "covariance"} & overrides.keys():
-            known = {"precision": self.precision, "variance": self.variance}
-            arguments |= {what: value for what, value in known.items() if value is not None}
+            arguments |= self.covariance()
         arguments |= overrides
         return Problem(self.frame(), arguments.pop("n_components"), **arguments)
+
+    def covariance(self) -> dict[str, Any]:
+        """The argument of a problem for the known covariance."""
+        known = {"precision": self.precision, "variance": self.variance}
+        return {what: value for what, value in known.items() if value is not None}
 
     def frame(self) -> Frame:
         """The data with the names of features and samples."""

@@ -62,7 +62,12 @@ class Certificate:
     def parts(self) -> tuple[Certificate, ...]:
         """The certificates inside a comparison."""
         inside = self.document.get("parts", ()) if self.document.get("claim") == "comparison" else ()
-        return tuple(Certificate(part, _under(f"parts/{i}/", self.arrays)) for i, part in enumerate(inside))
+        return tuple(Certificate(part, self.part_arrays(i)) for i, part in enumerate(inside))
+
+    def part_arrays(self, t: int) -> dict[str, np.ndarray]:
+        """The arrays of a part, all at once."""
+        prefix = f"parts/{t}/"
+        return {name.removeprefix(prefix): a for name, a in self.arrays.items() if name.startswith(prefix)}
 
     @property
     def proof(self) -> dict[str, Any]:
@@ -74,6 +79,14 @@ class Certificate:
         """What the checker need not look at again once it is verified: digests of statement and data, the bound."""
         digests = self.document["digests"]
         return set() if self.infeasible else {(digests["statement"], digests["data"], self.bound)}
+
+    @property
+    def proof_arrays(self) -> Mapping[str, np.ndarray]:
+        """The arrays without the clustering: those of its proof."""
+        nested = self.arrays if isinstance(self.arrays, NestedArrays) else None
+        own = self.arrays if nested is None else nested.own
+        proof = {name: array for name, array in own.items() if not name.startswith("incumbent/")}
+        return proof if nested is None else NestedArrays(proof, nested.parts, nested.archive)
 
     def packed(self) -> bytes:
         """The arrays as an NPZ file."""
@@ -93,7 +106,3 @@ class Certificate:
 
 def _in_directory(path: str | Path) -> Path:
     return Path(path) / "certificate" if Path(path).is_dir() else Path(path)
-
-
-def _under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -43,6 +43,7 @@ from typing import Any
 
 from certmix.errors import InputError
 from certmix.hints import did_you_mean
+from certmix.io.files import read_text
 from certmix.problem import constraints as c
 
 COLUMNS = ("type", "samples", "component", "limit", "penalty")
@@ -54,26 +55,26 @@ DEEPEST = 20
 class Form:
     """What a type of constraint takes: how many samples, whether a component, a limit, a penalty."""
 
+    of: type[c.Constraint] | None  # None for those that name a column
     fewest: int
     most: int | None
     component: str  # "needed", "optional" or "none"
     limit: bool
-    column: bool = False
     penalty: bool = False
 
 
 FORMS: dict[str, Form] = {
-    "must-link": Form(2, None, "none", False, penalty=True),
-    "cannot-link": Form(2, None, "none", False, penalty=True),
-    "implication": Form(2, 2, "optional", False),
-    "label": Form(1, 1, "needed", False),
-    "min-size": Form(0, 0, "optional", True),
-    "max-size": Form(0, 0, "optional", True),
-    "packing": Form(1, None, "needed", True),
-    "partitioning": Form(1, None, "needed", True),
-    "covering": Form(1, None, "needed", True),
-    "same-value": Form(1, 1, "none", False, column=True),
-    "label-column": Form(1, 1, "none", False, column=True),
+    "must-link": Form(c.MustLink, 2, None, "none", False, penalty=True),
+    "cannot-link": Form(c.CannotLink, 2, None, "none", False, penalty=True),
+    "implication": Form(c.Implication, 2, 2, "optional", False),
+    "label": Form(c.Label, 1, 1, "needed", False),
+    "min-size": Form(c.MinimumSize, 0, 0, "optional", True),
+    "max-size": Form(c.MaximumSize, 0, 0, "optional", True),
+    "packing": Form(c.Packing, 1, None, "needed", True),
+    "partitioning": Form(c.Partitioning, 1, None, "needed", True),
+    "covering": Form(c.Covering, 1, None, "needed", True),
+    "same-value": Form(None, 1, 1, "none", False),
+    "label-column": Form(None, 1, 1, "none", False),
 }
 ALIASES = {"same-component-column": "same-value"}
 
@@ -113,7 +114,7 @@ def read_constraints(
         Names the file and the line.
     """
     path = Path(path)
-    text = _text(path)
+    text = read_text(path)
     entries = _toml_entries(path, text) if path.suffix.lower() == ".toml" else _csv_entries(path, text)
     found: list[c.Constraint] = []
     for entry in entries:
@@ -122,23 +123,6 @@ def read_constraints(
         except InputError as error:
             raise InputError(f"{path.name}, {entry.source}: {error}") from None
     return found
-
-
-def _text(path: Path) -> str:
-    try:
-        raw = path.read_bytes()
-    except (OSError, ValueError) as error:  # a ValueError: a path with a zero byte in it
-        raise InputError(
-            f"{path}: the file cannot be read: {getattr(error, 'strerror', None) or error}"
-        ) from None
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path.name}, line {line}: the file is not UTF-8 text; save it as UTF-8") from None
-    if not text.strip():
-        raise InputError(f"{path.name}: the file is empty")
-    return text
 
 
 def _built(entry: Entry, table: Mapping[str, Sequence[Any]] | None) -> list[c.Constraint]:
@@ -156,28 +140,22 @@ def _built(entry: Entry, table: Mapping[str, Sequence[Any]] | None) -> list[c.Co
         raise InputError(f"{kind} takes no limit, but {entry.limit!r} is given")
     if not form.penalty and entry.penalty is not None:
         raise InputError(f"{kind} takes no penalty, but {entry.penalty!r} is given; only links do")
-    if form.column:
+    if form.of is None:
         return _from_column(kind, entry, table)
     if form.limit:
         limit = _whole(kind, entry.limit)
-    where, samples = entry.source, entry.samples
-    match kind:
-        case "must-link":
-            return [c.MustLink(*samples, penalty=_penalty(entry.penalty), source=where)]
-        case "cannot-link":
-            return [c.CannotLink(*samples, penalty=_penalty(entry.penalty), source=where)]
-        case "implication":
-            return [c.Implication(samples[0], samples[1], entry.component, source=where)]
-        case "label":
-            assert entry.component is not None
-            return [c.Label(samples[0], entry.component, source=where)]
-        case "min-size":
-            return [c.MinimumSize(limit, entry.component, source=where)]
-        case "max-size":
-            return [c.MaximumSize(limit, entry.component, source=where)]
-    counting = {"packing": c.Packing, "partitioning": c.Partitioning, "covering": c.Covering}[kind]
+    of, where, samples = form.of, entry.source, entry.samples
+    if issubclass(of, c.Linking):
+        return [of(*samples, penalty=_penalty(entry.penalty), source=where)]
+    if issubclass(of, c.SizeLimit):
+        return [of(limit, entry.component, source=where)]
+    if issubclass(of, c.Implication):
+        return [of(samples[0], samples[1], entry.component, source=where)]
     assert entry.component is not None
-    return [counting(samples, entry.component, limit, source=where)]
+    if issubclass(of, c.Label):
+        return [of(samples[0], entry.component, source=where)]
+    assert issubclass(of, c.Counting)
+    return [of(samples, entry.component, limit, source=where)]
 
 
 def _type(written: str) -> str:
@@ -191,7 +169,7 @@ def _type(written: str) -> str:
 
 
 def _how_many(form: Form) -> str:
-    if form.column:
+    if form.of is None:
         return "the name of one column"
     if form.most == 0:
         return "no samples"
@@ -364,7 +342,7 @@ def _shorthand(key: str, value: Any) -> Iterator[Entry]:
         known = ("constraint", *FORMS, *ALIASES)
         raise InputError(f"{key}: unknown key{did_you_mean(key, known)}")
     form = FORMS[kind]
-    if form.column:
+    if form.of is None:
         for name in value if isinstance(value, list) else [value]:
             yield Entry(kind, _refs([name], key), None, None, key)
     elif kind in ("must-link", "cannot-link", "implication"):

@@ -74,6 +74,23 @@ def existing_file(path: str | Path) -> Path:
     return path
 
 
+def read_text(path: Path) -> str:
+    """What people have written in a file, which is UTF-8."""
+    try:
+        raw = path.read_bytes()
+    except (OSError, ValueError) as error:  # a ValueError: a path with a zero byte in it
+        said = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: the file cannot be read: {said}") from None
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path.name}, line {line}: the file is not UTF-8 text; save it as UTF-8") from None
+    if not text.strip():
+        raise InputError(f"{path.name} is empty")
+    return text
+
+
 def kind_of(path: Path) -> str:
     """The suffix that tells what a file holds: that before ``.gz``."""
     return (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()

@@ -95,11 +95,10 @@ def read_grid(
         return _upright(source, read_sheet(source, style, header=header, keep=keep, large=large), style)
     sheet = read_sheet(source, style, header=header is not False, large=large)
     body = sheet.columns if sheet.head is None else sheet.columns[1:]
-    read, whole = (
-        any(isinstance(c, np.ndarray) for c in sheet.columns),
-        all(isinstance(c, np.ndarray) for c in body),
-    )
-    if read and not whole:  # a row of texts: its cells have to stay as they are written
+    whole = all(isinstance(c, np.ndarray) for c in body)
+    if not whole and any(
+        isinstance(c, np.ndarray) for c in sheet.columns
+    ):  # a row of texts: its cells have to stay as they are written
         sheet = read_sheet(source, style, header=header is not False, large=sys.maxsize)
     return _turned(source, sheet, style)
 
@@ -206,9 +205,7 @@ def load_npy(path: Source) -> np.ndarray:
         raise InputError(f"{path} is not a NumPy array file (write one with numpy.save)")
     try:
         array = np.load(io.BytesIO(path.content), allow_pickle=False)
-    except (
-        Exception
-    ) as error:  # a damaged header is Python source to NumPy, with all the errors that can have
+    except Exception as error:  # a damaged header is Python source to NumPy, with all the errors of that
         if "object arrays" in str(error).lower():
             raise InputError(f"{path} holds Python objects, not numbers; save a numeric array") from None
         raise InputError(f"{path} is a damaged NumPy array file ({error})") from None

@@ -11,7 +11,7 @@ from certmix.errors import InputError
 from certmix.io.cells import some
 from certmix.io.files import existing_file, read_source
 from certmix.io.grid import load_npy
-from certmix.io.text import is_number, read_rows
+from certmix.io.text import decode, is_number, separator, split_rows
 
 
 def read_matrix(path: str | Path, columns: Sequence[str]) -> np.ndarray:
@@ -30,7 +30,8 @@ def read_matrix(path: str | Path, columns: Sequence[str]) -> np.ndarray:
             raise InputError(f"{path} holds {array.dtype} values; a matrix must hold real numbers")
         with np.errstate(invalid="ignore"):  # a signalling NaN, refused later
             return array.astype(np.float64)
-    rows, lines, _ = read_rows(source)
+    text = decode(source, None)
+    rows, lines = split_rows(source, text, separator(source, text))
     if not all(is_number(cell) for cell in rows[0]):
         header, rows, lines = [cell.strip() for cell in rows[0]], rows[1:], lines[1:]
         if rows and not is_number(rows[0][0]):

@@ -6,13 +6,14 @@ order of the samples. ``component`` (or ``label``, ``cluster``) is a component's
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from certmix.errors import InputError
+from certmix.io.files import read_text
+from certmix.io.text import split_rows
 from certmix.problem import Problem
 from certmix.problem.samples import Samples
 
@@ -26,7 +27,7 @@ def read_start(path: str | Path, problem: Problem) -> np.ndarray:
     """The labels that a file gives to the samples of a problem; what does not fit is an :class:`InputError`."""
     path = Path(path)
     path = path / ASSIGNMENTS if path.is_dir() else path
-    lines, rows = _rows(path)
+    rows, lines = split_rows(path.name, read_text(path), ",")
     header = [cell.strip().lower() for cell in rows[0]]
     sample = next((header.index(name) for name in SAMPLE if name in header), None)
     columns = [header.index(name) for name in COMPONENT if name in header]
@@ -55,20 +56,6 @@ def read_start(path: str | Path, problem: Problem) -> np.ndarray:
         more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
         raise InputError(f"{path.name} has no label for {', '.join(missing[:_MOST_NAMED])}{more}")
     return labels
-
-
-def _rows(path: Path) -> tuple[list[int], list[list[str]]]:
-    """Lines and their numbers, blank ones left out."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            found = [(number, row) for number, row in enumerate(csv.reader(stream), start=1) if any(row)]
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path.name} is not a CSV file: {error}") from None
-    if not found:
-        raise InputError(f"{path.name} is empty")
-    return [number for number, _ in found], [row for _, row in found]
 
 
 def _position(path: Path, line: int, name: str, samples: Samples) -> int:

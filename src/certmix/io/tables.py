@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from certmix.datasets.dataset import Frame
 from certmix.errors import InputError
 from certmix.io.cells import Numbers, as_numbers, known, some
 from certmix.io.grid import Grid, read_grid
@@ -58,13 +59,9 @@ class Table:
         """The values of one column of the file, by name."""
         return self.everything[known(name, tuple(self.everything), self.path, option)]
 
-    def frame(self) -> Any:
-        """The features as a pandas DataFrame with the samples' names as index."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            self.values, columns=list(self.columns), index=None if self.names is None else list(self.names)
-        )
+    def frame(self) -> Frame:
+        """The features with the samples' names as index."""
+        return Frame(self.values, self.columns, self.names)
 
 
 def read_table(

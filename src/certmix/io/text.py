@@ -137,17 +137,8 @@ def separator(source: Source, text: str) -> str:
     return (even or present or [","])[0]
 
 
-def read_rows(source: Source, style: Style | None = None) -> tuple[list[list[str]], list[int], str]:
-    """Rows of a text file that are not blank, the line on which each ends, and the separator."""
-    style = style or Style()
-    text = decode(source, style.encoding)
-    sep = style.sep or separator(source, text)
-    rows, lines = split_rows(source, text, sep)
-    return rows, lines, sep
-
-
-def split_rows(source: Source, text: str, sep: str) -> tuple[list[list[str]], list[int]]:
-    """Rows that are not blank and the line on which each ends."""
+def split_rows(source: Source | str, text: str, sep: str) -> tuple[list[list[str]], list[int]]:
+    """Rows that are not blank, and the line on which each ends."""
     rows: list[list[str]] = []
     lines: list[int] = []
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=sep, strict=True)

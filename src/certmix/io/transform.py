@@ -111,11 +111,7 @@ def fit_transform(
                 f"--pca {pca}: the number of principal components must lie between 1 and {min(n, d)}"
             )
         _, singular, rows = np.linalg.svd(transform.apply(data), full_matrices=False)
-        rank = (
-            int(np.count_nonzero(singular > singular[0] * max(n, d) * np.finfo(float).eps))
-            if singular[0]
-            else 0
-        )
+        rank = int(np.count_nonzero(singular > singular[0] * max(n, d) * np.finfo(float).eps))
         if pca > rank:
             raise InputError(f"--pca {pca}: the data span only {rank} independent directions")
         kept = rows[:pca]

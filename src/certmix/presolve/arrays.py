@@ -17,7 +17,7 @@ def instance_arrays(instance: Instance) -> Arrays:
     both = np.concatenate([pairs, pairs[:, ::-1]]) if len(pairs) else np.zeros((0, 2), dtype=np.int64)
     both = both[np.lexsort((both[:, 1], both[:, 0]))]
     conflict_start = np.concatenate([[0], np.cumsum(np.bincount(both[:, 0], minlength=N))]).astype(np.int64)
-    rows = instance.counts
+    rows, none = instance.counts, np.zeros(0)
     count_start = np.cumsum([0] + [len(r.groups) for r in rows]).astype(np.int64)
     movable = np.ones(N, dtype=bool)
     movable[pairs.ravel()] = False
@@ -33,14 +33,8 @@ def instance_arrays(instance: Instance) -> Arrays:
     from_size = np.minimum(np.maximum(instance.size_lower, 0), table.shape[1] - 1)
     concave = np.array([bool(np.all(~(bend[k, from_size[k] :] > scale[k]))) for k in range(K)])
     spread = instance.points[0].std(axis=0)
-    C, d = instance.points.shape[0], instance.n_features
-    order = np.empty((C, d, N), dtype=np.int64)
-    for c in range(C):
-        for j in range(d):
-            order[c, j] = np.argsort(instance.points[c, :, j], kind="stable")
-    finite = [np.abs(instance.points).max()]
-    for array in (instance.mean_lower, instance.mean_upper, instance.prior_mean):
-        finite.append(np.abs(array[np.isfinite(array)]).max(initial=0.0))
+    numbers = (instance.points, instance.mean_lower, instance.mean_upper, instance.prior_mean)
+    finite = [np.abs(array[np.isfinite(array)]).max(initial=0.0) for array in numbers]
     return Arrays(
         points=np.ascontiguousarray(instance.points),
         system=np.zeros(K, dtype=np.int64) if instance.shared else np.arange(K),
@@ -56,7 +50,7 @@ def instance_arrays(instance: Instance) -> Arrays:
         concave=concave,
         size_lower=instance.size_lower.astype(np.float64),
         size_upper=instance.size_upper.astype(np.float64),
-        order=order,
+        order=np.argsort(instance.points.transpose(0, 2, 1), axis=2, kind="stable"),
         movable=movable,
         allowance=0.0,
         plain_means=not (instance.prior_weight.any() or instance.problem.has_mean_box),
@@ -64,12 +58,8 @@ def instance_arrays(instance: Instance) -> Arrays:
         conflict_with=np.ascontiguousarray(both[:, 1]),
         implications=np.array(instance.implications, dtype=np.int64).reshape(-1, 3),
         count_start=count_start,
-        count_group=np.concatenate([r.groups for r in rows]).astype(np.int64)
-        if rows
-        else np.zeros(0, dtype=np.int64),
-        count_coefficient=(
-            np.concatenate([r.coefficient for r in rows]).astype(np.float64) if rows else np.zeros(0)
-        ),
+        count_group=np.concatenate([none, *(r.groups for r in rows)]).astype(np.int64),
+        count_coefficient=np.concatenate([none, *(r.coefficient for r in rows)]).astype(np.float64),
         count_component=np.array([r.component for r in rows], dtype=np.int64),
         count_low=np.array([r.low for r in rows], dtype=np.float64),
         count_high=np.array([r.high for r in rows], dtype=np.float64),

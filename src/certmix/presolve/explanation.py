@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from certmix.presolve.conflict import Conflict, Proof
-from certmix.presolve.demands import MEANS, NONEMPTY, WEIGHTS
+from certmix.presolve.demands import MEANS, NONEMPTY, WEIGHTS, demands
+from certmix.presolve.groups import merged
 from certmix.problem import Problem
 from certmix.problem import constraints as c
 from certmix.problem.wording import describe
@@ -30,10 +31,7 @@ def _standing(conflict: Conflict) -> str:
     if conflict.proof is Proof.SMALLEST:
         return f"These {number} constraints are a smallest set that cannot hold together."
     if conflict.proof is Proof.IRREDUCIBLE:
-        return (
-            f"These {number} constraints are an irreducible set that cannot hold together "
-            f"(a smaller one may exist)."
-        )
+        return f"These {number} constraints are an irreducible set that cannot hold together (a smaller one may exist)."
     return f"These {number} constraints cannot hold together (fewer of them may be to blame)."
 
 
@@ -42,7 +40,7 @@ def _contradiction(problem: Problem, conflict: Conflict) -> str:
     tied = [x for x in items if _ties(x)]
     apart = [x for x in items if isinstance(x, c.CannotLink)]
     labels = [x for x in items if isinstance(x, c.Label)]
-    sizes = [x for x in items if isinstance(x, (c.MinimumSize, c.MaximumSize))]
+    sizes = [x for x in items if isinstance(x, c.SizeLimit)]
     sentence = None
     if not conflict.conditions:
         if len(tied) + len(apart) + len(labels) == len(items):
@@ -67,9 +65,9 @@ def _of_links(
         for a, i in enumerate(found):
             for j in found[a + 1 :]:
                 if tied and group[i] == group[j]:
-                    why = _from(problem, tied)
+                    both = f"{name(i)} and {name(j)}"
                     return (
-                        f"{name(i)} and {name(j)} must be together{why} but may not be{_from(problem, apart)}"
+                        f"{both} must be together{_from(problem, tied)} but may not be{_from(problem, apart)}"
                     )
         if not tied and len(found) > problem.n_components:
             return f"{_said(problem, apart[0])} but {_only_components(problem)}"
@@ -109,8 +107,6 @@ def _torn_pair(
 
 def _tied_groups(problem: Problem, tied: Sequence[c.Constraint]) -> np.ndarray:
     """Group of every sample when only the given constraints tie samples together."""
-    from certmix.presolve.groups import merged
-
     chosen = {id(x) for x in tied}
     origins = [i for i, x in enumerate(problem.constraints) if id(x) in chosen]
     return merged(problem.rules.only(origins), problem.n_samples)
@@ -129,14 +125,8 @@ def _known(problem: Problem, label: c.Label) -> tuple[int, int]:
 # -- sizes ------------------------------------------------------------------
 def _of_sizes(problem: Problem, conflict: Conflict) -> str | None:
     """Limits on the sizes that do not fit each other or the number of samples."""
-    n, K = problem.n_samples, problem.n_components
-    rules = problem.rules.only(conflict.origins)
-    lower = np.full(K, 1 if NONEMPTY in conflict.conditions else 0)
-    lower[problem.n_clusters :] = 0
-    lower, upper = rules.size_limits(lower, np.full(K, n))
-    if WEIGHTS in conflict.conditions:
-        lower = np.maximum(lower, problem.estimator_sizes[0])
-        upper = np.minimum(upper, problem.estimator_sizes[1])
+    n = problem.n_samples
+    lower, upper = demands(problem).only(conflict.origins, conflict.conditions).size_limits()
     items = [problem.constraints[i] for i in conflict.origins]
     why = _reasons(problem, conflict)
     crossed = np.flatnonzero(lower > upper)
@@ -184,9 +174,8 @@ def _reasons(problem: Problem, conflict: Conflict) -> str:
         words.append("every component needs at least one sample")
     if WEIGHTS in conflict.conditions:
         low, high = problem.estimator_sizes
-        limits = [
-            str(a) if a == b else f"{a} to {b}" for a, b in zip(low.tolist(), high.tolist(), strict=True)
-        ]
+        ends = zip(low.tolist(), high.tolist(), strict=True)
+        limits = [str(a) if a == b else f"{a} to {b}" for a, b in ends]
         if len(set(limits)) == 1:
             words.append(f"pi_k = n_k/n asks for {limits[0]} samples in every component")
         else:
@@ -225,24 +214,14 @@ def _from(problem: Problem, items: Sequence[c.Constraint], extra: str = "") -> s
 
 def _gathered(sources: Sequence[str]) -> list[str]:
     """Sources that differ only by a number are drawn together: "line 3", "line 8" become "lines 3, 8"."""
-    numbers: dict[str, list[int]] = {}
-    order: list[str] = []
+    numbers: dict[str, set[int]] = {}
     for source in sources:
         match = re.fullmatch(r"(.*\S) (\d+)", source)
-        word = match[1] if match else source
-        if word not in numbers:
-            numbers[word] = []
-            order.append(word)
-        if match:
-            numbers[word].append(int(match[2]))
-    said = []
-    for word in order:
-        found = sorted(set(numbers[word]))
-        if not found:
-            said.append(word)
-        else:
-            said.append(f"{word}{'s' if len(found) > 1 else ''} {_runs(found)}")
-    return said
+        found = numbers.setdefault(match[1] if match else source, set())
+        found.update([int(match[2])] if match else [])
+    return [
+        f"{word}{'s' * (len(of) > 1)} {_runs(sorted(of))}" if of else word for word, of in numbers.items()
+    ]
 
 
 def _runs(numbers: list[int]) -> str:

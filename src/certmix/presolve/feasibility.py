@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from certmix.errors import InfeasibleError
-from certmix.presolve.demands import Demands, demands
-from certmix.presolve.placing import Placing, Verdict, place
+from certmix.presolve.demands import demands
+from certmix.presolve.placing import Verdict, place
 from certmix.problem import Problem, is_feasible
 
 
@@ -40,7 +40,11 @@ def find_feasible(problem: Problem) -> np.ndarray | None:
     if _unrestricted(problem):
         return np.arange(problem.n_samples) % problem.n_components
     asked = demands(problem)
-    return _checked(problem, asked, place(asked))
+    found = place(asked)
+    if found.mentioned is None or found.free_counts is None:
+        return None
+    labels = asked.labels(found.mentioned, found.free_counts)
+    return labels if is_feasible(problem, labels) else None
 
 
 def _unrestricted(problem: Problem) -> bool:
@@ -49,10 +53,3 @@ def _unrestricted(problem: Problem) -> bool:
     tied = "means" in problem.estimators and problem.has_mean_box
     limited = np.any(problem.size_lower > min(1, n // K)) or np.any(problem.size_upper < n)
     return not problem.constraints and not tied and not limited
-
-
-def _checked(problem: Problem, asked: Demands, found: Placing) -> np.ndarray | None:
-    if found.mentioned is None or found.free_counts is None:
-        return None
-    labels = asked.labels(found.mentioned, found.free_counts)
-    return labels if is_feasible(problem, labels) else None

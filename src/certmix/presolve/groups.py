@@ -106,9 +106,10 @@ class Domains:
         for group, then, k in implications.tolist():
             self._forward[group].append((then, k))
             self._backward[then].append((group, k))
-        self.tied = np.array(
-            sorted(self.apart.keys() | self._forward.keys() | self._backward.keys()), dtype=np.int64
-        )
+        tied = self.apart.keys() | self._forward.keys() | self._backward.keys()
+        self.tied = np.array(sorted(tied), dtype=np.int64)
+        self.narrowed: list[int] = []
+        """Groups that have lost components, for who wants to know."""
         self._waiting: list[int] = []
 
     def settle(self) -> None:
@@ -119,15 +120,19 @@ class Domains:
 
     def fix(self, group: int, k: int) -> None:
         """Put a group into a component and propagate."""
+        self._keep(group, k)
+        self._run()
+
+    def _keep(self, group: int, k: int) -> None:
         for other in np.flatnonzero(self.allowed[group]):
             if other != k:
                 self._remove(group, int(other))
-        self._run()
 
     def _remove(self, group: int, k: int) -> None:
         if self.allowed[group, k]:
             self.allowed[group, k] = False
             self.left[group] -= 1
+            self.narrowed.append(group)
             self._waiting.append(group)
 
     def _run(self) -> None:
@@ -143,6 +148,4 @@ class Domains:
                 self._remove(other, fixed)
             for then, k in self._forward.get(group, ()):
                 if k == fixed:
-                    for kept_out in np.flatnonzero(self.allowed[then]):
-                        if kept_out != fixed:
-                            self._remove(then, int(kept_out))
+                    self._keep(then, k)

@@ -181,13 +181,8 @@ def _reduced(problem: Problem) -> Instance:
     memory.require(most, "the whitened samples and the size tables")
     systems = tuple(system_of(problem, c, centre) for c in range(1 if shared else K))
     whitened = np.stack([system.points for system in systems])
-    if problem.masses is None:
-        mass = groups.weight.astype(np.float64)[:, None]
-        points, scatter = _merge(whitened, groups)
-    else:
-        each = problem.masses.of
-        each = each[:, systems[0].columns] if problem.masses.missing else each
-        points, scatter, mass = _merge_masses(whitened, each, groups)
+    each = None if problem.masses is None else problem.masses.over(systems[0].columns)
+    points, scatter, mass = _merge(whitened, each, groups)
     of = [systems[0 if shared else k] for k in range(K)]
     prior_weight = np.stack([system.prior_weight for system in of])
     prior_mean = np.zeros(prior_weight.shape)
@@ -252,14 +247,21 @@ def _beside(problem: Problem, groups: Groups) -> _Beside:
     return _Beside((cost - low[:, None]).T, constant, rounding)
 
 
-def _merge_masses(
-    whitened: np.ndarray, each: np.ndarray, groups: Groups
+def _merge(
+    whitened: np.ndarray, each: np.ndarray | None, groups: Groups
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Masses add up, coordinate by coordinate; a group is where its masses balance, at zero where it has none."""
-    C, _, d = whitened.shape
-    mass = np.zeros((groups.n_groups, each.shape[1]))
+    """Masses add up, coordinate by coordinate; a group is where its masses balance, at zero where it has none.
+
+    Without masses every sample counts once.
+    """
+    C, n, d = whitened.shape
+    scatter = np.zeros((C, groups.n_groups))
+    if each is None:
+        each = np.ones((n, 1))
+        if groups.n_groups == n:
+            return whitened, scatter, each
+    points, mass = np.zeros((C, groups.n_groups, d)), np.zeros((groups.n_groups, each.shape[1]))
     np.add.at(mass, groups.of, each)
-    points, scatter = np.zeros((C, groups.n_groups, d)), np.zeros((C, groups.n_groups))
     alone = (groups.weight == 1)[groups.of]
     for c in range(C):
         there = np.where(each > 0, whitened[c], 0.0)
@@ -269,20 +271,6 @@ def _merge_masses(
         residual = there - points[c][groups.of]
         np.add.at(scatter[c], groups.of, 0.5 * np.einsum("ij,ij->i", each * residual, residual))
     return points, scatter, mass
-
-
-def _merge(whitened: np.ndarray, groups: Groups) -> tuple[np.ndarray, np.ndarray]:
-    C, n, d = whitened.shape
-    if groups.n_groups == n:
-        return whitened, np.zeros((C, n))
-    points = np.zeros((C, groups.n_groups, d))
-    scatter = np.zeros((C, groups.n_groups))
-    for c in range(C):
-        np.add.at(points[c], groups.of, whitened[c])
-        points[c] /= groups.weight[:, None]
-        residual = whitened[c] - points[c][groups.of]
-        np.add.at(scatter[c], groups.of, 0.5 * np.einsum("ij,ij->i", residual, residual))
-    return points, scatter
 
 
 def _box(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from enum import Enum
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 
@@ -84,9 +85,8 @@ def _exactly(
     """
     if asked.active_box is not None and groups.allowed.size > LARGEST_BOXED:
         return _UNKNOWN
-    from certmix.presolve.placing_milp import (
-        PlacingModel,  # SciPy and HiGHS, where propagation does not decide
-    )
+    # SciPy and HiGHS, where propagation does not decide
+    from certmix.presolve.placing_milp import PlacingModel
 
     model = PlacingModel(asked, groups, rows, lower, upper)
     for margin in (-MARGIN, MARGIN):
@@ -135,18 +135,18 @@ def _greedy(
         return True
 
     tangled = set(domains.tied.tolist()) | set(member_of)
-    urgency = np.array(
-        [len(domains.apart.get(g, ())) + groups.weight[g] for g in sorted(tangled)], dtype=float
-    )
-    waiting = np.array(sorted(tangled), dtype=np.int64)
-    while len(waiting):
-        left = domains.left[waiting]
-        if left.min() == 0:
+    urgency = {g: len(domains.apart.get(g, ())) + int(groups.weight[g]) for g in tangled}
+    waiting = [(int(domains.left[g]), -urgency[g], g) for g in tangled]
+    heapify(waiting)
+    while waiting:
+        left, _, group = heappop(waiting)
+        if labels[group] >= 0 or left != domains.left[group]:  # it is in its place, or has moved up
+            continue
+        if not put(group):
             return None
-        chosen = int(np.lexsort((-urgency, left))[0])
-        if not put(int(waiting[chosen])):
-            return None
-        waiting, urgency = np.delete(waiting, chosen), np.delete(urgency, chosen)
+        for g in tangled.intersection(domains.narrowed):
+            heappush(waiting, (int(domains.left[g]), -urgency[g], g))
+        domains.narrowed.clear()
 
     rest = labels < 0
     forced = np.flatnonzero(rest & (domains.left == 1))

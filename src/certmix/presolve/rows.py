@@ -95,12 +95,9 @@ def counted(counts: Sequence[CountRow], shape: tuple[int, int]) -> Rows:
     K, none = shape[1], np.zeros(0, dtype=np.int64)
     columns = np.concatenate([none, *(row.groups * K + row.component for row in counts)])
     values = np.concatenate([none, *(row.coefficient for row in counts)])
-    matrix = _matrix(
-        columns, values, np.array([len(row.groups) for row in counts], dtype=np.int64), shape[0] * K
-    )
-    return Rows(
-        matrix, np.array([float(row.low) for row in counts]), np.array([float(row.high) for row in counts])
-    )
+    lengths = np.array([len(row.groups) for row in counts], dtype=np.int64)
+    low, high = np.array([(row.low, row.high) for row in counts], dtype=np.float64).reshape(-1, 2).T
+    return Rows(_matrix(columns, values, lengths, shape[0] * K), low, high)
 
 
 def side_rows(instance: Instance, members: np.ndarray | None = None) -> Rows:

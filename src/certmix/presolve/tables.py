@@ -54,6 +54,5 @@ def _minus_xlog(power: np.ndarray, weight: np.ndarray) -> np.ndarray:
     used = power != 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
         out[used] = -power[used] * np.log(weight[used])
-    return np.where(
-        power < 0, np.inf, out
-    )  # sizes that no clustering can have (an empty component, alpha < 1)
+    # Below zero: sizes that no clustering can have (an empty component, alpha < 1).
+    return np.where(power < 0, np.inf, out)

@@ -166,8 +166,7 @@ def whitening_error(
     moved, distance = np.zeros(n), np.zeros(n)  # worst over the components
     each, more = np.ones((1, 1)), 0
     if problem.masses is not None:
-        each, more = problem.masses.of, 2
-        each = each[:, systems[0].columns] if problem.masses.missing else each
+        each, more = problem.masses.over(systems[0].columns), 2
     merged, inside = np.zeros(groups.n_groups), np.zeros(groups.n_groups)
     for c, system in enumerate(systems):
         ratio = max(ratio, system.ratio(problem.prior.precision, c))
@@ -223,9 +222,8 @@ def disagreement(a: np.ndarray, matrix: np.ndarray, gamma: np.ndarray | None = N
     if not slip < 0.5:
         return math.inf
     rounding = 4 * (d + 1) * EPS * b.T @ (np.abs(residual) + uncertain) @ b
-    return float(
-        (np.linalg.norm(inverse.T @ residual @ inverse) + np.linalg.norm(rounding)) / (1 - slip) ** 2
-    )
+    found = np.linalg.norm(inverse.T @ residual @ inverse) + np.linalg.norm(rounding)
+    return float(found / (1 - slip) ** 2)
 
 
 def _residual(a: np.ndarray, matrix: np.ndarray, gamma: np.ndarray) -> np.ndarray:

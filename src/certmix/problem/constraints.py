@@ -161,30 +161,31 @@ class Label(Constraint):
 
 
 @dataclass(frozen=True)
-class MinimumSize(Constraint):
-    """A component, or every component when none is given, holds at least ``limit`` samples."""
+class SizeLimit(Constraint):
+    """Base of the two limits on the samples of a component, or of every component when none is given."""
 
-    kind: ClassVar[str] = "min-size"
     limit: int
     component: ComponentRef | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "limit", _count(self.limit, "min-size: the limit"))
+        object.__setattr__(self, "limit", _count(self.limit, f"{self.kind}: the limit"))
 
 
 @dataclass(frozen=True)
-class MaximumSize(Constraint):
+class MinimumSize(SizeLimit):
+    """A component, or every component when none is given, holds at least ``limit`` samples."""
+
+    kind: ClassVar[str] = "min-size"
+
+
+@dataclass(frozen=True)
+class MaximumSize(SizeLimit):
     """A component, or every component when none is given, holds at most ``limit`` samples."""
 
     kind: ClassVar[str] = "max-size"
-    limit: int
-    component: ComponentRef | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "limit", _count(self.limit, "max-size: the limit"))
 
 
-LIMITS: dict[str, tuple[type[MinimumSize | MaximumSize], ComponentRef | None]] = {
+LIMITS: dict[str, tuple[type[SizeLimit], ComponentRef | None]] = {
     "min_size": (MinimumSize, None),
     "max_size": (MaximumSize, None),
     "noise_min": (MinimumSize, NOISE),

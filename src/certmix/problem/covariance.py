@@ -119,13 +119,7 @@ def covariance_of(
         raise InputError("a range of variances is given, but the variance is not unknown")
     if diagonal:
         _check_diagonal(n_features, precision, covariance)
-    shape = known_covariance(
-        n_components=n_components,
-        n_features=n_features,
-        variance=None if unknown else variance,
-        precision=precision,
-        covariance=covariance,
-    )
+    shape = _known(n_components, n_features, None if unknown else variance, precision, covariance)
     if not unknown:
         return shape
     half = shape.half_log_det
@@ -167,15 +161,10 @@ def _variances(given: Any) -> tuple[float, float]:
     return lower, upper
 
 
-def known_covariance(
-    *, n_components: int, n_features: int, variance: Any = None, precision: Any = None, covariance: Any = None
-) -> Covariance:
+def _known(n_components: int, n_features: int, variance: Any, precision: Any, covariance: Any) -> Covariance:
     """Validate whichever of the three was given (a unit variance when none was)."""
-    given = [
-        name
-        for name, value in (("variance", variance), ("precision", precision), ("covariance", covariance))
-        if value is not None
-    ]
+    forms = {"variance": variance, "precision": precision, "covariance": covariance}
+    given = [name for name, value in forms.items() if value is not None]
     if len(given) > 1:
         raise InputError(f"give only one of variance, precision, covariance; got {' and '.join(given)}")
     if isinstance(covariance, Covariance):

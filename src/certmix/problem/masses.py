@@ -40,6 +40,10 @@ class Masses:
         """Whether values are missing."""
         return self.of.shape[1] > 1
 
+    def over(self, columns: np.ndarray) -> np.ndarray:
+        """How much the values of some features count."""
+        return self.of[:, columns] if self.missing else self.of
+
 
 @dataclass(frozen=True)
 class RealWeights:

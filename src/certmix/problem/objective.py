@@ -164,33 +164,34 @@ class Objective:
         p = self.problem
         means = np.empty((p.n_components, p.n_features))
         centre = p.samples.filled.mean(axis=0)
-        if p.masses is not None:
-            return self._mean_by_mass(labels, centre)
         boxed = "means" in p.estimators and p.has_mean_box
         for k in range(p.n_components):
             rows = labels == k
-            m = int(np.count_nonzero(rows))
-            # Deviations from the centre keep full accuracy when the data have a large common offset.
-            average = centre + (p.data[rows] - centre).mean(axis=0) if m else None
-            if m and boxed and not average_in_box(p.data[rows], p.mean_lower[k], p.mean_upper[k]):
+            m, average = self._average(rows, centre)
+            if (
+                average is not None
+                and boxed
+                and not average_in_box(p.data[rows], p.mean_lower[k], p.mean_upper[k])
+            ):
                 raise InfeasibleError(
                     f"the mean of the samples in component {p.component_names[k]} lies outside its box"
                 )
             means[k] = self.best_mean(k, m, average, centre)
         return means
 
-    def _mean_by_mass(self, labels: np.ndarray, centre: np.ndarray) -> np.ndarray:
-        """The best means where values do not count once; where nothing of a feature is there, that of all samples."""
-        p, masses = self.problem, self.problem.masses
-        assert masses is not None
-        means = np.empty((p.n_components, p.n_features))
-        for k in range(p.n_components):
-            rows = labels == k
-            mass, away = masses.of[rows], p.samples.filled[rows] - centre
-            total = np.broadcast_to(mass.sum(axis=0), p.n_features)
-            average = centre + (mass * away).sum(axis=0) / np.where(total > 0, total, 1.0)
-            means[k] = self.best_mean(k, total if masses.missing else float(total[0]), average, centre)
-        return means
+    def _average(self, rows: np.ndarray, centre: np.ndarray) -> tuple[float | np.ndarray, np.ndarray | None]:
+        """How much samples count, of every feature where values are missing, and their average; None without any.
+
+        Where nothing of a feature is there, the average is the centre's.
+        """
+        masses = self.problem.masses
+        # Deviations from the centre keep full accuracy when the data have a large common offset.
+        away = self.problem.samples.filled[rows] - centre
+        if not len(away):
+            return 0.0, None
+        total = np.full(1, float(len(away))) if masses is None else masses.of[rows].sum(axis=0)
+        average = centre + self.counted(away, rows).sum(axis=0) / np.where(total > 0, total, 1.0)
+        return (total if len(total) > 1 else float(total[0])), average
 
     def best_mean(
         self, k: int, m: float | np.ndarray, average: np.ndarray | None, centre: np.ndarray

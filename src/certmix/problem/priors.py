@@ -72,11 +72,8 @@ def combine_priors(
     """Validate one prior or several (one on the means, one on the weights) into arrays."""
     if isinstance(prior, Prior):
         return _taken_over(prior, n_components, n_features)
-    parts = (
-        [prior]
-        if prior is None or isinstance(prior, (str, GaussianPrior, DirichletPrior, JeffreysPrior))
-        else prior
-    )
+    one = prior is None or isinstance(prior, (str, GaussianPrior, DirichletPrior, JeffreysPrior))
+    parts: Any = [prior] if one else prior
     alpha = np.ones(n_components)
     mean = np.zeros((n_components, n_features))
     precision = Matrices(mean)
@@ -107,15 +104,9 @@ def combine_priors(
 
 def _taken_over(found: Prior, n_components: int, d: int) -> Prior:
     """The prior of another problem (:meth:`Problem.replace`); a flat part fits every shape."""
-    alpha, mean, precision = (
-        np.ones(n_components),
-        np.zeros((n_components, d)),
-        Matrices(np.zeros((n_components, d))),
-    )
-    if found.on_weights:
-        alpha = found.alpha
-    if found.on_means:
-        mean, precision = found.mean, found.precision
+    flat = np.zeros((n_components, d))
+    alpha = found.alpha if found.on_weights else np.ones(n_components)
+    mean, precision = (found.mean, found.precision) if found.on_means else (flat, Matrices(flat))
     if alpha.shape != (n_components,) or mean.shape != (n_components, d):
         raise InputError("the prior is that of a problem with other features or components")
     return Prior(frozen(alpha), frozen(mean), precision)

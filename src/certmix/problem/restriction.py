@@ -48,18 +48,10 @@ def partition_refusal(problem: Problem) -> str | None:
     return None
 
 
-def restrict(problem: Problem, samples: np.ndarray) -> Problem:
-    """The problem of one part; see :class:`Restriction`, which is quicker for many parts of one problem."""
-    return Restriction(problem).part(samples)
-
-
 class Restriction:
     """Makes the problems of parts; the constraints of the whole are indexed once. Threads may share it.
 
-    Raises
-    ------
-    InputError
-        When parts are no use for this problem, see :func:`partition_refusal`.
+    An :class:`InputError` says where parts are no use for the problem, see :func:`partition_refusal`.
     """
 
     def __init__(self, problem: Problem) -> None:

@@ -142,15 +142,8 @@ class Rules:
     @cached_property
     def _by_origin(self) -> dict[int, tuple[list[Any], ...]]:
         found: dict[int, tuple[list[Any], ...]] = {}
-        parts: tuple[tuple[Any, ...], ...] = (
-            self.together,
-            self.apart,
-            self.implications,
-            self.labels,
-            self.sizes,
-            self.counts,
-        )
-        for place, part in enumerate(parts):
+        parts: list[tuple[Any, ...]] = [self.together, self.apart, self.implications]
+        for place, part in enumerate([*parts, self.labels, self.sizes, self.counts]):
             for rule in part:
                 found.setdefault(rule.origin, ([], [], [], [], [], []))[place].append(rule)
         return found
@@ -234,7 +227,7 @@ def resolve_rules(
                     implications.append(Implies(i, j, k, origin))
                 case c.Label():
                     labels.append(Known(samples.position(item.sample), k, origin))
-                case c.MinimumSize() | c.MaximumSize():
+                case c.SizeLimit():
                     least = isinstance(item, c.MinimumSize)
                     limits = (item.limit, n) if least else (0, item.limit)
                     every = [k] if n_clusters is None or k != ALL else range(n_clusters)
@@ -248,13 +241,5 @@ def resolve_rules(
                     raise InputError(f"unknown kind of constraint {type(item).__name__}")
         except InputError as error:
             raise InputError(f"{item.kind}{item.at()}: {error}") from None
-    return Rules(
-        tuple(kept),
-        tuple(together),
-        tuple(apart),
-        tuple(implications),
-        tuple(labels),
-        tuple(sizes),
-        tuple(counts),
-        tuple(sorted(soft)),
-    )
+    found: list[list[Any]] = [together, apart, implications, labels, sizes, counts, sorted(soft)]
+    return Rules(tuple(kept), *map(tuple, found))

@@ -83,6 +83,7 @@ def satisfaction_table(
         The cheapest component of every sample at the means and weights of the clustering.
     """
     broken = {link.origin for link in problem.rules.soft if link.broken(labels)}
+    held = satisfied(problem, labels)
     table = tuple(
         Satisfaction(
             item.kind,
@@ -91,9 +92,7 @@ def satisfaction_table(
             bool(good) and origin not in broken,
             penalty=getattr(item, "penalty", None),
         )
-        for origin, (item, good) in enumerate(
-            zip(problem.constraints, satisfied(problem, labels), strict=True)
-        )
+        for origin, (item, good) in enumerate(zip(problem.constraints, held, strict=True))
     )
     if alone is None or not table:
         return tuple(line for line in table if line.kind != Copies.kind)

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from certmix.problem.problem import Problem
 
 
-def _listed(names: list[str], joint: str = "and", most: int = 6) -> str:
-    if len(names) > most:
-        names = [*names[: most - 1], f"{len(names) - most + 1} more"]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {joint} {names[-1]}"
+def _listed(names: list[str]) -> str:
+    if len(names) > 6:
+        names = [*names[:5], f"{len(names) - 5} more"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _samples(limit: int) -> str:
@@ -45,11 +45,8 @@ def describe(problem: Problem, item: c.Constraint) -> str:
             return f"{sample(item.sample)} stands for {_samples(item.count)}"
         case c.CannotLink():
             whom = _listed([sample(s) for s in item.samples])
-            return (
-                f"{whom} may not be together"
-                if len(item.samples) == 2
-                else f"no two of {whom} may be together"
-            )
+            pair = len(item.samples) == 2
+            return f"{whom} may not be together" if pair else f"no two of {whom} may be together"
         case c.Implication():
             if item.component is None:
                 return f"{sample(item.then)} is wherever {sample(item.sample)} is"
@@ -57,12 +54,10 @@ def describe(problem: Problem, item: c.Constraint) -> str:
             return f"if {sample(item.sample)} is in {where} then so is {sample(item.then)}"
         case c.Label():
             return f"{sample(item.sample)} is in {component(item.component)}"
-        case c.MinimumSize():
+        case c.SizeLimit():
             who = "every component" if item.component is None else component(item.component)
-            return f"{who} has at least {_samples(item.limit)}"
-        case c.MaximumSize():
-            who = "every component" if item.component is None else component(item.component)
-            return f"{who} has at most {_samples(item.limit)}"
+            how = "least" if isinstance(item, c.MinimumSize) else "most"
+            return f"{who} has at {how} {_samples(item.limit)}"
         case c.Counting():
             how = {"packing": "at most", "partitioning": "exactly", "covering": "at least"}[item.kind]
             whom = _listed([sample(s) for s in item.samples])
