@@ -37,7 +37,7 @@ CHECKED_MASSES = (
     planted("masses: exact without constants", "One clustering costs nothing beside distances and sizes.", "exact.py",
             "*self.quadratic(labels), *beside]", "*self.quadratic(labels)]", MASSES),
     planted("masses: free weights", "Samples have weights where components have free ones.", "statement.py",
-            "if fixed is None or s.estimators or s.unknown:", "if s.estimators or s.unknown:", MASSES),
+            "if s.fixed_weights is None or s.estimators or s.unknown:", "if s.estimators or s.unknown:", MASSES),
     planted("masses: any weight", "Weights of samples may be so small that they underflow, or negative.",
             "statement.py", "if not ((s.weight >= LIGHTEST) & (s.weight <= HEAVIEST)).all():", "if False:", MASSES),
     planted("masses: correlated gaps", "Values may be missing where features are correlated.", "statement.py",

@@ -20,7 +20,7 @@ from certmix.verify import incumbent
 from certmix.verify.evidence import Document, Evidence, Rejected, number
 from certmix.verify.proof import Proof
 from certmix.verify.root import entropy
-from certmix.verify.rounding import UNIT, Array, below, gamma, proved_semidefinite
+from certmix.verify.rounding import UNIT, Array, below, gamma, least_eigenvalue
 from certmix.verify.statement import UNKNOWN, Statement, read
 
 BISECTIONS = 40
@@ -186,12 +186,9 @@ def slack(precision: Array) -> float:
         return 4 * UNIT
     share = 0.0
     for matrix in precision:
-        least, largest = 0.5 * float(np.linalg.eigvalsh(matrix)[0]), float(np.abs(matrix).max())
-        if not proved_semidefinite(matrix - least * np.eye(len(matrix))):
-            raise Rejected("a shape is not positive definite, as far as can be proved")
-        least -= 2 * UNIT * largest
+        least = least_eigenvalue(matrix, np.abs(matrix))
         if not least > 0.0:
-            raise Rejected("a shape is numerically singular")
+            raise Rejected("a shape is not positive definite, as far as can be proved")
         share = max(share, 4 * UNIT * float(np.abs(matrix).sum(axis=1).max()) / least)
     return share
 
