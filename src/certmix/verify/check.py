@@ -20,11 +20,7 @@ Arrays = Mapping[str, np.ndarray]
 FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
 
 
-def _variances(proof: Proof, bound: float) -> str:
-    return (vertices if proof.stated.per_feature else chords).proved(proof, bound)
-
-
-COMPOSED = {"sum": parts.proved, "chord": _variances, "soft": softlinks.proved}
+COMPOSED = {"sum": parts.proved, "chord": vertices.proved, "soft": softlinks.proved}
 CLAIMS = ("bound", "infeasible", "comparison", "margins", *COMPOSED)
 
 
