@@ -84,11 +84,8 @@ class Root:
     def _merge(self, whitened: Array, each: Array) -> tuple[Array, Array, Array]:
         """Mean and half the sum of squares of every group, in every system; its masses."""
         C, _, d = whitened.shape
-        points, scatter, mass = (
-            np.zeros((C, self.N, d)),
-            np.zeros((C, self.N)),
-            np.zeros((self.N, each.shape[1])),
-        )
+        points, scatter = np.zeros((C, self.N, d)), np.zeros((C, self.N))
+        mass = np.zeros((self.N, each.shape[1]))
         np.add.at(mass, self.group, each)
         alone = (self.weight == 1)[self.group]
         for c in range(C):
@@ -127,10 +124,8 @@ class Root:
         rows = s.implications[s.implications[:, 2] >= 0].copy()
         rows[:, :2] = self.group[rows[:, :2]]
         self.implications = np.unique(rows[rows[:, 0] != rows[:, 1]], axis=0).reshape(-1, 3)
-        self.counts = tuple(
-            (*np.unique(self.group[samples], return_counts=True), k, low, high)
-            for k, low, high, samples in s.counts
-        )
+        held = [np.unique(self.group[samples], return_counts=True) for *_, samples in s.counts]
+        self.counts = [(*each, k, low, high) for each, (k, low, high, _) in zip(held, s.counts, strict=True)]
 
     def _error(self, systems: list[System], prior_mean: Array, each: Array, scatter: Array) -> float:
         """How far the exact objective of any clustering can lie below the sum of its components' costs.
@@ -239,7 +234,7 @@ def _classes(s: Statement) -> Array:
     pulled = np.array([[matrix.any()] for matrix in s.prior_precision])
     numbers = [*s.size_limits(), s.half_log_det, s.mean_lower, s.mean_upper, s.weight_lower, s.weight_upper]
     numbers += [s.alpha, s.prior_precision, np.where(pulled, s.prior_mean, 0.0)]
-    numbers += [array for array in (s.fixed_weights,) if array is not None]
+    numbers += [] if s.fixed_weights is None else [s.fixed_weights]
     found: dict[tuple[object, ...], int] = {}
     out = []
     for k in range(s.K):

@@ -19,10 +19,8 @@ BISECTIONS = 40
 def scales(variances: tuple[float, float]) -> tuple[float, float]:
     """The range of t = 1 / variance, rounded outwards."""
     low, high = variances
-    return (
-        0.0 if math.isinf(high) else math.nextafter(1.0 / high, 0.0),
-        math.inf if low == 0.0 else math.nextafter(1.0 / low, math.inf),
-    )
+    least = 0.0 if math.isinf(high) else math.nextafter(1.0 / high, 0.0)
+    return least, math.inf if low == 0.0 else math.nextafter(1.0 / low, math.inf)
 
 
 def at_scale(whole: Document, s: Statement, scale: float | Array) -> dict[str, Any]:
