@@ -71,8 +71,7 @@ def test_a_pair_apart_keeps_a_group_out() -> None:
     """A group that is apart from a decided member loses that component."""
     root = rooted(Problem(np.arange(5.0)[:, None], 2, variance=1.0))
     domain = Domain.of(root)
-    apart = domain.need_apart(root)
-    apart[0, 3] = apart[3, 0] = True
+    domain.apart = np.array([[0, 3], [3, 0]])
     domain.allowed[0] &= np.arange(root.K) == 1
     assert domain.propagate(root)
     assert domain.allowed[3].tolist() == [True, False]

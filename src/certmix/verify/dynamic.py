@@ -22,9 +22,9 @@ def refusal(root: Root, domain: Domain) -> str | None:
         return "values do not count once"
     if root.d != 1 or not (root.points == root.points[0]).all():
         return "it needs one dimension and one variance"
-    if root.n > root.N or root.conflicts.size or root.implications.size or root.counts:
+    if root.n > root.N or root.implications.size or root.counts:
         return "a constraint ties samples together"
-    if domain.apart is not None or not domain.allowed.all():
+    if len(domain.apart) or not domain.allowed.all():
         return "some samples may not be together or in every component"
     members = [len(m) for m in domain.exchangeable(root)]
     states = math.prod(m + 1 for m in members)

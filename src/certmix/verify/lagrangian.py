@@ -111,10 +111,9 @@ def pairs_apart(root: Root, domain: Domain, evidence: Evidence) -> Array:
     if evidence.full("pairs") not in evidence.arrays:
         return np.zeros((0, 2), dtype=np.int64)
     pairs = evidence.integers("pairs", None, 2, low=0, high=root.N - 1)
-    known = root.conflicts if domain.apart is None else np.argwhere(domain.apart)
     if len(np.unique(pairs)) != pairs.size:
         raise Rejected("a group stands twice in the pairs")
-    if not {tuple(sorted(pair)) for pair in pairs.tolist()} <= {tuple(pair) for pair in known.tolist()}:
+    if not {tuple(sorted(pair)) for pair in pairs.tolist()} <= set(map(tuple, domain.apart.tolist())):
         raise Rejected("two groups are called apart that are not")
     return pairs
 

@@ -62,7 +62,10 @@ def semidefinite(root: Root, domain: Domain, evidence: Evidence, target: float) 
         domain.sizes[pool.components] &= live
         domain.allowed[np.ix_(step.members[p][step.point], pool.components)] = False
     if step.apart.any():
-        domain.apart = domain.need_apart(root) | (step.apart | step.apart.T)[np.ix_(step.point, step.point)]
+        room(root.N, root.N, each=24)
+        apart = (step.apart | step.apart.T)[np.ix_(step.point, step.point)]
+        apart[tuple(domain.apart.T)] = True
+        domain.apart = np.argwhere(apart)
     return bound
 
 
@@ -95,7 +98,7 @@ def _read(root: Root, domain: Domain, e: Evidence) -> _Read:
         raise Rejected("a step has no pools")
     candidates, members = _bits(e, "candidates", count, M), _bits(e, "members", count, M)
     apart = np.zeros((M, M), dtype=bool)
-    i, j = np.nonzero(domain.need_apart(root))
+    i, j = domain.apart.T
     apart[point[i], point[j]] = True
     sizes = domain.possible_sizes(root)
     price = e.floats("set_price", None)
