@@ -22,7 +22,7 @@ CHECKED_MASSES = (
     planted("masses: one sample without its constant", "What a sample costs beside its distance is forgotten.",
             "lagrangian.py", "value.sum(axis=1) + own - t + h - lost", "value.sum(axis=1) - t + h - lost", MASSES),
     planted("masses: constants forgotten", "What a group costs beside distance and size is forgotten.", "root.py",
-            "self.scatter = inside[self.system] + self.beside", "self.scatter = inside[self.system]", MASSES),
+            "self.scatter = inside + self.beside", "self.scatter = inside + 0.0 * self.beside", MASSES),
     planted("masses: constants counted twice", "Where samples have weights, sizes cost as well.", "root.py",
             "np.arange(s.n + 1.0) * (not s.weighted)", "np.arange(s.n + 1.0)", MASSES),
     planted("masses: logarithms are exact", "The rounding of what groups cost beside distances is forgotten.",

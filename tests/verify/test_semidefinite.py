@@ -37,9 +37,8 @@ def admitted(found: Clusterings, domain: Domain, exact: bool = True) -> np.ndarr
     N, K = found.labels.shape[1], found.instance.n_components
     good = found.feasible & domain.allowed[np.arange(N), found.labels].all(axis=1)
     good &= ((found.sizes >= domain.low) & (found.sizes <= domain.high)).all(axis=1)
-    if domain.sizes is not None:
-        for k in range(K):
-            good &= domain.sizes[k, found.sizes[:, k]]
+    for k in range(K):
+        good &= domain.sizes[k, found.sizes[:, k]]
     i, j = domain.apart.T
     good &= ~(found.labels[:, i] == found.labels[:, j]).any(axis=1)
     return np.asarray(good)

@@ -106,7 +106,7 @@ class Domain:
     allowed : (N, K) bool, the components that a group may take
     low, high : (K,), smallest and largest number of samples in a component
     apart : pairs of groups that do not share a component, :func:`both_ways`; replaced, never changed
-    sizes : (K, n + 1) bool, the sizes that no step has excluded; None stands for all
+    sizes : (K, n + 1) bool, the sizes that no step has excluded
     sides : how many means are on the left of planes
     """
 
@@ -114,23 +114,25 @@ class Domain:
     low: Array
     high: Array
     apart: Array
-    sizes: Array | None = None
+    sizes: Array
     sides: tuple[Side, ...] = ()
 
     @classmethod
     def of(cls, root: Root) -> Domain:
         """Everything that the statement allows at first sight."""
-        limits = root.size_lower.copy(), root.size_upper.copy()
-        return cls(root.allowed.copy(), *limits, both_ways(root.conflicts))
+        limits, sizes = (
+            (root.size_lower.copy(), root.size_upper.copy()),
+            np.ones(root.entropy.shape, dtype=bool),
+        )
+        return cls(root.allowed.copy(), *limits, both_ways(root.conflicts), sizes)
 
     @property
     def bytes(self) -> int:
-        arrays = (self.allowed, self.apart, self.sizes)
-        return sum(0 if array is None else array.nbytes for array in arrays)
+        return self.allowed.nbytes + self.apart.nbytes + self.sizes.nbytes
 
     def copy(self) -> Domain:
-        sizes = None if self.sizes is None else self.sizes.copy()
-        return Domain(self.allowed.copy(), self.low.copy(), self.high.copy(), self.apart, sizes, self.sides)
+        allowed, low, high = self.allowed.copy(), self.low.copy(), self.high.copy()
+        return Domain(allowed, low, high, self.apart, self.sizes.copy(), self.sides)
 
     @property
     def decided(self) -> Array:
@@ -144,8 +146,7 @@ class Domain:
     def possible_sizes(self, root: Root) -> Array:
         """(K, n + 1) bool: the sizes within the limits that no step has excluded."""
         sizes = np.arange(root.n + 1)
-        within = (sizes >= self.low[:, None]) & (sizes <= self.high[:, None])
-        return within if self.sizes is None else within & self.sizes
+        return self.sizes & (sizes >= self.low[:, None]) & (sizes <= self.high[:, None])
 
     def propagate(self, root: Root) -> bool:
         """Draw conclusions until there are none left; False when no clustering is left.
@@ -153,8 +154,6 @@ class Domain:
         Every conclusion removes only what no clustering in the domain has.
         """
         while conclude(root, self.apart, self.allowed.T[None], self.low[None], self.high[None])[0]:
-            if self.sizes is None:
-                return True
             self.sizes = self.possible_sizes(root)
             if not self.sizes.any(axis=1).all():
                 return False
@@ -168,7 +167,7 @@ class Domain:
         """The components in sets whose members nothing in the domain tells apart, each in increasing order."""
         sets: dict[tuple[object, ...], list[int]] = {}
         for k in range(root.K):
-            sizes = b"" if self.sizes is None else self.sizes[k].tobytes()
             limits = int(root.classes[k]), int(self.low[k]), int(self.high[k])
-            sets.setdefault((limits, self.allowed[:, k].tobytes(), sizes), []).append(k)
+            possible = self.allowed[:, k].tobytes(), self.sizes[k].tobytes()
+            sets.setdefault((limits, *possible), []).append(k)
         return [np.array(members) for members in sets.values()]

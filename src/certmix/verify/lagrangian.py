@@ -33,7 +33,7 @@ class Pricing:
         cls, root: Root, domain: Domain, k: int, multipliers: Array, pairs: Array, trios: Trios | None = None
     ) -> Pricing:
         """For component k of a domain, with pairs of groups that are apart and prices of trios."""
-        groups, c = np.flatnonzero(domain.allowed[:, k]), root.system[k : k + 1]
+        groups = np.flatnonzero(domain.allowed[:, k])
         forced = domain.decided[groups]
         position = np.full(root.N, -1)
         position[groups] = np.arange(len(groups))
@@ -41,12 +41,11 @@ class Pricing:
         both = both[(both >= 0).all(axis=1)]
         own = copy.copy(root)
         own.K, own.N, own.weight, own.mass = 1, len(groups), root.weight[groups], root.mass[groups]
-        own.system = np.zeros(1, dtype=np.int64)
-        own.points, own.scatter = root.points[c][:, groups], root.scatter[[k]][:, groups]
+        own.points, own.scatter = root.points[k : k + 1, groups], root.scatter[k : k + 1, groups]
         for name in ("prior_weight", "prior_mean", "mean_lower", "mean_upper", "entropy"):
             setattr(own, name, getattr(root, name)[k : k + 1])
         own.conflicts = both[~forced[both].any(axis=1)]
-        own.implications, own.counts = root.implications[:0], ()
+        own.implications, own.counts = root.implications[:0], []
         # Where only the other components limit the size, larger sets are priced too, so that a group can always join.
         others = int(domain.low.sum() - domain.low[k])
         lifted = domain.high[k] >= root.n - others and root.size_upper[k] >= root.n

@@ -97,7 +97,7 @@ class Boxes:
     ) -> None:
         self.root, self.target, self.axis, self.outside = root, target, axis, multipliers is not None
         self.allowance, self.trios = allowance, trios if trios is not None and len(trios.prices) else None
-        self.x, scatter = root.points[root.system], root.scatter  # (K, N, d), (K, N)
+        self.x, scatter = root.points, root.scatter  # (K, N, d), (K, N)
         t = np.zeros(root.N) if multipliers is None else multipliers
         self.constant, self.size = scatter - t, np.abs(scatter) + np.abs(t)  # and the sum of absolute values
         boxed = np.isfinite(root.mean_lower).any() or np.isfinite(root.mean_upper).any()

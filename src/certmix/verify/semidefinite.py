@@ -53,8 +53,6 @@ def semidefinite(root: Root, domain: Domain, evidence: Evidence, target: float) 
     if not math.isfinite(base - lost):
         raise Rejected("the numbers of a step are too large to be added up")
     bound, prices = bound + base - lost, prices + base - lost
-    if domain.sizes is None:
-        domain.sizes = np.ones((root.K, root.n + 1), dtype=bool)
     for p, pool in enumerate(step.pools):
         price = prices[pool.components].min(axis=0)
         live = sizes[pool.components].any(axis=0) & (price < target)
@@ -143,8 +141,7 @@ def _pool(
 ) -> Pool:
     """A pool's costs, relative to the prior's mean, and what the prices of sets take from its matrices."""
     k, M = int(components[0]), len(sure)
-    c, w = int(root.system[k]), root.weight.astype(np.float64)
-    away = root.points[c] - root.prior_mean[k]
+    away, w = root.points[k] - root.prior_mean[k], root.weight.astype(np.float64)
     linear, vector, size = np.zeros(M), np.zeros((M, root.d)), np.zeros((M, root.d))
     np.add.at(linear, point, root.scatter[k] + 0.5 * w * (away**2).sum(axis=1))
     np.add.at(vector, point, w[:, None] * away)
