@@ -11,7 +11,6 @@ import numpy as np
 from certmix.verify.domain import Domain, Side
 from certmix.verify.evidence import Evidence, Rejected, room
 from certmix.verify.root import Root
-from certmix.verify.rounding import Array
 
 ROOT, IN, OUT, AT_MOST, AT_LEAST, LEFT, RIGHT = range(7)
 OTHER = {IN: OUT, OUT: IN, AT_MOST: AT_LEAST, AT_LEAST: AT_MOST, LEFT: RIGHT, RIGHT: LEFT}
@@ -21,10 +20,11 @@ Step = Callable[[Root, Domain, Evidence, float], float]
 may remove what it has proved to cost the target or more."""
 Kinds = Mapping[str, Step]
 Entries = Sequence[Mapping[str, Any]]
+Decision = tuple[int, Sequence[int], float]  # kind, arguments and place
 Settled = Callable[[Root, Domain], bool] | None
 
 
-def decide(domain: Domain, root: Root, kind: int, args: Sequence[int] | Array, at: float = 0.0) -> Domain:
+def decide(domain: Domain, root: Root, kind: int, args: Sequence[int], at: float = 0.0) -> Domain:
     """The domain with one more decision, before conclusions.
 
     Exchangeable components can be renamed: what one of them has, k has; or none of them has it.
@@ -87,12 +87,11 @@ def walk(
             elif not children[node]:
                 raise Rejected(f"its bound {bound!r} does not reach the target {target!r}")
             else:
-                _check_cover(root, domain, children[node], kind, np.column_stack([args, at]))
                 room(len(stack) + 2, domain.bytes, each=1)
-                for child in children[node]:
-                    stack.append(
-                        (child, decide(domain, root, int(kind[child]), args[child], float(at[child])))
-                    )
+                decisions = [(int(kind[i]), tuple(args[i].tolist()), float(at[i])) for i in children[node]]
+                _check_cover(root, domain, decisions)
+                sides = [decide(domain, root, *decision) for decision in decisions]
+                stack += zip(children[node], sides, strict=True)
         except Rejected as error:
             what = "leaf" if not children[node] else "node"
             raise Rejected(f"{what} {node} of the tree fails: {error}") from None
@@ -132,12 +131,11 @@ def _node(root: Root, domain: Domain, steps: list[Evidence], target: float, kind
     return bound
 
 
-def _check_cover(root: Root, domain: Domain, children: Sequence[int], kind: Array, args: Array) -> None:
+def _check_cover(root: Root, domain: Domain, decisions: Sequence[Decision]) -> None:
     """The children must be the two sides of one decision; one may be missing if nothing is left in it."""
-    one = children[0]
-    other = OTHER[int(kind[one])]
-    if len(children) == 1:
-        if decide(domain, root, other, args[one, :2]).propagate(root):
-            raise Rejected("one side of its decision is missing and not empty")
-    elif len(children) > 2 or kind[children[1]] != other or (args[children[1]] != args[one]).any():
+    kind, args, at = decisions[0]
+    other = OTHER[kind], args, at
+    if len(decisions) == 1 and decide(domain, root, *other).propagate(root):
+        raise Rejected("one side of its decision is missing and not empty")
+    if decisions[1:] not in ([], [other]):
         raise Rejected("its children are not the two sides of one decision")
