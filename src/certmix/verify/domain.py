@@ -120,10 +120,8 @@ class Domain:
     @classmethod
     def of(cls, root: Root) -> Domain:
         """Everything that the statement allows at first sight."""
-        limits, sizes = (
-            (root.size_lower.copy(), root.size_upper.copy()),
-            np.ones(root.entropy.shape, dtype=bool),
-        )
+        limits = root.size_lower.copy(), root.size_upper.copy()
+        sizes = np.ones(root.entropy.shape, dtype=bool)
         return cls(root.allowed.copy(), *limits, both_ways(root.conflicts), sizes)
 
     @property

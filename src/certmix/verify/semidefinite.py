@@ -63,7 +63,7 @@ def semidefinite(root: Root, domain: Domain, evidence: Evidence, target: float) 
         room(root.N, root.N, each=24)
         apart = (step.apart | step.apart.T)[np.ix_(step.point, step.point)]
         apart[tuple(domain.apart.T)] = True
-        domain.apart = np.argwhere(apart)
+        domain.apart = np.argwhere(apart).astype(np.int32)  # may be most of all pairs
     return bound
 
 

@@ -29,20 +29,15 @@ def proved(document: Document, found: Sequence[tuple[float, float, str]]) -> tup
 
     Of every part its bound, its value and its sentence are ``found``.
     """
-    entries, bounds = [part["statement"] for part in document["parts"]], [bound for bound, _, _ in found]
-    each = []
+    entries, each = [part["statement"] for part in document["parts"]], []
+    bounds, values, sentences = map(list, zip(*found, strict=True))
     for i, carried in enumerate(criteria.carried(criteria.losses(entries), bounds)):
-        bound, value, said = found[i]
-        said = (
-            f"{i} (components: {entries[i]['n_components']}): {said.removeprefix('Verified: ').rstrip('.')}"
-        )
-        if bound < carried <= value:
+        said = sentences[i].removeprefix("Verified: ").rstrip(".")
+        if bounds[i] < carried <= values[i]:
             said += f", and by the next problem no clustering is better than {carried:.10g}"
             bounds[i] = carried
-        each.append(said)
-    best = _best(
-        document, entries, [(bound, value) for bound, (_, value, _) in zip(bounds, found, strict=True)]
-    )
+        each.append(f"{i} (components: {entries[i]['n_components']}): {said}")
+    best = _best(document, entries, list(zip(bounds, values, strict=True)))
     return bounds, f"{len(each)} problems about the same samples. {'; '.join(each)}.{best}"
 
 
