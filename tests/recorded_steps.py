@@ -39,7 +39,8 @@ def checkers_domain(domain: Region, instance: Instance) -> Domain:
     """The domain of a node of the search, as the checker holds it."""
     allowed = (domain.mask[:, None] >> np.arange(instance.n_components)) & 1 == 1
     low, high = domain.a.astype(np.int64), domain.b.astype(np.int64)
-    return Domain(allowed, low, high, domain.apart.copy())
+    sizes = np.ones((instance.n_components, instance.n_samples + 1), dtype=bool)
+    return Domain(allowed, low, high, np.argwhere(domain.apart), sizes)
 
 
 def recorded(state: State, cutoff: float, labels: np.ndarray) -> tuple[steps.Step, Proof, Domain]:

@@ -20,10 +20,10 @@ import numpy as np
 
 from certmix.errors import InfeasibleError
 from certmix.problem import Point, Problem, in_order, interchangeable, is_feasible
+from certmix.problem.envelope import Envelope
 from certmix.state import Resumable, State
 from certmix.status import Tolerances
 from certmix.stopping import Stop, current
-from certmix.verify.claims.chords import Envelope
 
 if TYPE_CHECKING:
     from certmix.result import Result

@@ -8,6 +8,7 @@ INTERVAL = ("interval loop",)
 FIRST = ("first bound",)
 BOUNDS = ("tests/problem/test_objective_bounds.py",)
 WHITENING = ("tests/nasty/test_exact_whitening.py",)
+ENVELOPE = ("tests/problem/test_envelope.py",)
 RESTRICTION = ("tests/problem/test_restriction.py",)
 ROTATION = ("tests/presolve/test_rotation.py",)
 TABLES = ("tests/presolve/test_tables.py",)
@@ -223,6 +224,54 @@ PROBLEM = (
         "half = self.half_log_det - 0.5 * self.precision.entries.shape[1] * math.log(float(scale))",
         "half = self.half_log_det",
         ("tests/verify/claims/test_chords.py",),
+    ),
+    Mutant(
+        "envelope: a chord from above",
+        "A chord is the larger one of its ends' lines.",
+        "problem/envelope.py",
+        "min(self._line(a, x, s), self._line(b, y, s))",
+        "max(self._line(a, x, s), self._line(b, y, s))",
+        ENVELOPE,
+    ),
+    Mutant(
+        "envelope: one end of a chord",
+        "Only the left end of a chord counts.",
+        "problem/envelope.py",
+        "min(self._line(a, x, s), self._line(b, y, s))",
+        "self._line(a, x, s)",
+        ENVELOPE,
+    ),
+    Mutant(
+        "envelope: touched beyond the end",
+        "The line to the right of the last point may fall.",
+        "problem/envelope.py",
+        "s = max(a, self.half / self.slope * (1.0 + 4 * UNIT))",
+        "s = a",
+        ENVELOPE,
+    ),
+    Mutant(
+        "envelope: no smallest variance",
+        "To the right of the last point g does not have to rise.",
+        "problem/envelope.py",
+        "if not self.slope > 0.0:",
+        "if False:",
+        ENVELOPE,
+    ),
+    Mutant(
+        "envelope: lines rounded to nearest",
+        "The line of a chord is not rounded downwards.",
+        "problem/envelope.py",
+        "return below(bound - self.half * (log + ratio - 1.0), gamma(16) * size)",
+        "return bound - self.half * (log + ratio - 1.0)",
+        ENVELOPE,
+    ),
+    Mutant(
+        "envelope: all of a point is squares",
+        "What does not depend on the variance counts as squares.",
+        "problem/envelope.py",
+        "rest = below(bound - most, gamma(4) * (abs(bound) + abs(most)))",
+        "rest = bound",
+        ENVELOPE,
     ),
     Mutant(
         "variance: out of its range",

@@ -31,7 +31,7 @@ def tight_multipliers(root: Root, domain: Domain) -> np.ndarray:
     rows, costs = [], []
     for c, members in enumerate(alike):
         k = int(members[0])
-        x, w = root.points[root.system[k]], root.weight
+        x, w = root.points[k], root.weight
         candidates = np.flatnonzero(domain.allowed[:, k])
         surely = domain.inside()[:, k]
         for bits in itertools.product([False, True], repeat=len(candidates)):

@@ -87,7 +87,7 @@ def cost(root: Root, labels: np.ndarray) -> Fraction | None:
     """The cost of a clustering of the groups in the checker's coordinates, taken as exact; None if infinite."""
     total = Fraction(0)
     for k in range(root.K):
-        groups, c = np.flatnonzero(labels == k), int(root.system[k])
+        groups = np.flatnonzero(labels == k)
         size = int(root.weight[groups].sum())
         if root.entropy[k, size] == np.inf:
             return None
@@ -98,7 +98,7 @@ def cost(root: Root, labels: np.ndarray) -> Fraction | None:
             gamma, prior = Fraction(float(root.prior_weight[k, j])), Fraction(float(root.prior_mean[k, j]))
             pulls = [
                 (Fraction(float(m)), Fraction(float(x)))
-                for m, x in zip(mass[groups, j], root.points[c, groups, j], strict=True)
+                for m, x in zip(mass[groups, j], root.points[k, groups, j], strict=True)
             ]
             pulls.append((gamma, prior))
             full = sum((w for w, _ in pulls), Fraction(0))

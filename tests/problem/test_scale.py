@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from certmix.problem import GaussianPrior, Problem
+from certmix.problem.envelope import Envelope
 from certmix.problem.scale import optimal_variances
-from certmix.verify.claims.chords import Envelope
 from unknown_variance import best_value
 
 DATA = np.array([[0.0, 0.0], [2.0, 0.0], [9.0, 9.0], [9.0, 11.0]])

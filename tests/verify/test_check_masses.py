@@ -154,7 +154,7 @@ def test_sets_of_one_sample_are_priced(name: str) -> None:
     for k in range(2):
         pricing = Pricing.of(root, Domain.of(root), k, multipliers, np.zeros((0, 2), dtype=np.int64))
         cheapest = (root.beside[k] - multipliers).min() + root.entropy[k, 1]
-        assert pricing.one_sample() == pytest.approx(cheapest, rel=1e-9)
+        assert pricing.single_samples().min() == pytest.approx(cheapest, rel=1e-9)
 
 
 def test_steps_that_count_samples_refuse() -> None:

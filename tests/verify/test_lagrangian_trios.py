@@ -14,10 +14,12 @@ from certmix import solve
 from certmix.certificate.recording import walk
 from certmix.options import Options
 from certmix.problem import Problem
+from certmix.verify import boxes
 from certmix.verify.check import check
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Evidence, Rejected
-from certmix.verify.lagrangian import Pricing, lagrangian
+from certmix.verify.lagrangian import Pricing, lagrangian, price
+from certmix.verify.narrowing import Boxes, Nodes
 from certmix.verify.root import Root
 from certmix.verify.trios import Trios
 
@@ -90,3 +92,37 @@ def test_damaged_trios_are_rejected(damage: str) -> None:
     else:
         del arrays[groups], arrays[prices]
     assert not check(document, arrays, problem.data).verified
+
+
+def test_many_trios_are_looked_at_in_few_nodes_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of nodes and trios do not grow with both: a file may have millions of either."""
+    root, count = rooted(Problem(np.linspace(-1.0, 1.0, 32)[:, None], 3, weights="none")), 4000
+    pricing = Pricing.of(
+        root,
+        Domain.of(root),
+        0,
+        np.ones(32),
+        NO_PAIRS,
+        Trios(np.tile([0, 1, 2], (count, 1)), np.zeros(count)),
+    )
+    at_a_time = []
+
+    def unchanged(self: Boxes, nodes: Nodes, *more: float) -> Nodes:
+        at_a_time.append(len(nodes.entry))
+        return nodes
+
+    monkeypatch.setattr(Boxes, "narrow", unchanged)
+    monkeypatch.setattr(boxes, "WORK", count)
+    cuts = [(2 * np.arange(2**k) + 1) / 2**k - 1 for k in range(5)]
+    price(pricing, np.repeat([0, -1], [31, 32]), np.concatenate(cuts), 1.0)
+    assert sum(at_a_time) >= 63
+    assert max(at_a_time) * count <= 4 * boxes.WORK
+
+
+def test_a_price_that_is_no_number_proves_nothing() -> None:
+    """Of sets of one sample too, which are priced apart: numbers that overflow are no reason to leave one out."""
+    root = rooted(Problem(np.arange(6.0)[:, None], 2, weights="none"))
+    pricing = Pricing.of(root, Domain.of(root), 0, np.zeros(6), NO_PAIRS)
+    pricing.root.entropy = np.full_like(pricing.root.entropy, math.inf)
+    with np.errstate(invalid="ignore"):
+        assert pricing.single_samples().min() == -math.inf

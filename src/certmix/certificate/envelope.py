@@ -11,10 +11,11 @@ import numpy as np
 
 from certmix.certificate.statement import state
 from certmix.problem import Problem
+from certmix.problem.envelope import Envelope, Piece, rise
 from certmix.problem.scale import scale_range
 from certmix.result import Result
 from certmix.verify.claims import chords, vertices
-from certmix.verify.claims.chords import Envelope, Piece, least_squares, lifted
+from certmix.verify.claims.chords import least_squares, lifted
 from certmix.verify.statement import read
 
 BISECTIONS = 40
@@ -67,7 +68,7 @@ class Bounds:
     def envelope(self, more: dict[float, float] | None = None, slope: float = 0.0) -> Envelope:
         """With more points or a better slope, if there are any."""
         points = {**self.points, **(more or {})}
-        slope = max(self.slope, slope, chords.rise(points, self.most))
+        slope = max(self.slope, slope, rise(points, self.most))
         return Envelope(sorted(points.items()), slope, self.half, self.low, self.high)
 
     def point(self, scale: float, bound: float) -> dict[float, float]:
@@ -80,7 +81,7 @@ class Bounds:
 
     def rise(self, scale: float, bound: float) -> float:
         """What a bound of g at a scale says of the slope."""
-        return chords.rise({scale: bound}, self.most)
+        return rise({scale: bound}, self.most)
 
     def slope_from(self, squares: Problem, scale: float, bound: float) -> float:
         """The slope that follows from a bound of the problem of the sum of squares at a scale."""
@@ -131,7 +132,7 @@ class FeatureBounds:
 
     def __init__(self, problem: Problem) -> None:
         self.stated = read(json.loads(json.dumps(state(problem))))
-        self.bounds = vertices.Bounds(self.stated, [0.0] * problem.n_features)
+        self.bounds = vertices.Bounds(self.stated)
 
     def add(self, one: Solved, bound: float) -> None:
         """Take a bound into account: a half-space."""

@@ -305,7 +305,7 @@ class LagrangianProver:
         """Cost per sample of every group in every component of the incumbent."""
         out = np.empty((self.root.N, self.root.K))
         for k, members in enumerate(self.dual.partition):
-            x, m, w = self.root.points[self.root.system[k]], self.root.mass, self.root.weight
+            x, m, w = self.root.points[k], self.root.mass, self.root.weight
             total = m[members].sum(axis=0)
             mean = (m * x)[members].sum(axis=0) / np.where(total > 0, total, 1.0)
             share = max(1, w[members].sum()) / self.root.n

@@ -44,8 +44,9 @@ def walk(pricing: Pricing, threshold: float, most: int, tolerance: float = 0.0) 
     What is within the tolerance of the cheapest set is not looked at; below zero, what is dearer by less is, too.
     """
     root, free, place = pricing.root, ~pricing.forced, placed(pricing)
+    alone = float(pricing.single_samples().min(initial=math.inf))
     if place.a > place.b:
-        return Walk(np.array([LEAF], dtype=np.int8), np.zeros(0), pricing.one_sample(), 1, True)
+        return Walk(np.array([LEAF], dtype=np.int8), np.zeros(0), alone, 1, True)
     seen = _seen(pricing)
     goal = Goal(threshold, tolerance, most, math.inf, current().flag, True)
     cheap = room_for(1, root.d, seen.tied)
@@ -56,7 +57,7 @@ def walk(pricing: Pricing, threshold: float, most: int, tolerance: float = 0.0) 
     forced, constant = sums(place, pricing.forced), place.cost[free]
     bound, _, nodes, complete, record = price(cells, constant, place, forced, goal, cheap, seen)
     axis, cut = _levels(record, root.d, pricing.groups[free])
-    return Walk(axis, cut, min(bound, pricing.one_sample()), nodes, complete)
+    return Walk(axis, cut, min(bound, alone), nodes, complete)
 
 
 def _seen(pricing: Pricing) -> Trios:

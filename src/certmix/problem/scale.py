@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from certmix.problem.constraints import MaximumSize, MinimumSize
-from certmix.verify.claims.chords import Envelope, scales
+from certmix.problem.envelope import Envelope
+from certmix.verify.claims.chords import scales
 
 if TYPE_CHECKING:
     from certmix.problem.problem import Problem

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from certmix.verify.evidence import Rejected
-from certmix.verify.rounding import UNIT, Array, cholesky_loss, gamma
+from certmix.verify.rounding import UNIT, Array, cholesky_ends, cholesky_loss, gamma
 
 CHUNK = 2_000_000  # numbers that are sorted at a time
 
@@ -63,11 +63,7 @@ def proved_level(pool: Pool, block: Block) -> float:
         matrix[np.diag_indices(P)] = diagonal
         error = gamma(terms) * float(size.sum(axis=1).max()) * (1.0 + gamma(P))
     fine = np.isfinite(matrix).all() and np.isfinite(error) and (diagonal > 0.0).all()
-    try:
-        fine = fine and np.isfinite(np.linalg.cholesky(matrix)).all()
-    except np.linalg.LinAlgError:
-        fine = False
-    if not fine:
+    if not (fine and cholesky_ends(matrix)):
         raise Rejected("a reduced matrix is not positive definite at the level that is claimed")
     lost = cholesky_loss(P, float(diagonal.sum())) + error
     return block.level - 1.01 * (lost + 4.0 * UNIT * (float(diagonal.max()) + abs(block.level)))

@@ -20,11 +20,7 @@ Arrays = Mapping[str, np.ndarray]
 FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
 
 
-def _variances(proof: Proof, bound: float) -> str:
-    return (vertices if proof.stated.per_feature else chords).proved(proof, bound)
-
-
-COMPOSED = {"sum": parts.proved, "chord": _variances, "soft": softlinks.proved}
+COMPOSED = {"sum": parts.proved, "chord": vertices.proved, "soft": softlinks.proved}
 CLAIMS = ("bound", "infeasible", "comparison", "margins", *COMPOSED)
 
 
@@ -128,10 +124,8 @@ def _proof(document: Document, arrays: Arrays, data: np.ndarray, known: Known) -
 def _value(proof: Proof) -> float:
     """What the objective of the clustering is at most, which has to be the one that is claimed."""
     objective = number(proof.document.get("objective"), "objective")
-    s, data, evidence = proof.stated, proof.data, proof.evidence
-    value, error = (
-        chords.value(proof.entry, s, data, evidence) if s.unknown else incumbent.value(s, data, evidence)
-    )
+    s, given = proof.stated, (proof.stated, proof.data, proof.evidence)
+    value, error = chords.value(proof.entry, *given) if s.unknown else incumbent.value(*given)
     if not abs(value - objective) <= error + 1e-10 * max(1.0, abs(value)):
         raise Rejected(f"the clustering has objective {value!r}, not {objective!r}")
     return math.nextafter(value + error, math.inf)
@@ -156,12 +150,7 @@ def _comparison(document: Document, arrays: Arrays, data: np.ndarray, known: Kno
             found.append(_check(part, own, data, known))
         except Rejected as error:
             raise Rejected(f"part {i} fails: {error}") from None
-    said = [verdict.sentence.removeprefix("Verified: ").rstrip(".") for verdict in found]
-    for i, bound in enumerate(comparison.carried(document, [v.bound for v in found])):
-        if found[i].bound < bound <= found[i].value:
-            said[i] += f", and by the next problem no clustering is better than {bound:.10g}"
-            found[i] = replace(found[i], bound=bound)
-    best = comparison.best(document, [(v.bound, v.value) for v in found])
-    nodes, leaves = (sum(getattr(v, what) for v in found) for what in ("nodes", "leaves"))
-    sentence = comparison.sentence(document, said) + best
-    return Verdict(True, "verified", sentence, nodes=nodes, leaves=leaves, parts=tuple(found))
+    bounds, sentence = comparison.proved(document, [(v.bound, v.value, v.sentence) for v in found])
+    parts = tuple(replace(v, bound=bound) for v, bound in zip(found, bounds, strict=True))
+    nodes, leaves = sum(v.nodes for v in found), sum(v.leaves for v in found)
+    return Verdict(True, "verified", f"Verified: {sentence}", nodes=nodes, leaves=leaves, parts=parts)

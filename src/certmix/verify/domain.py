@@ -7,36 +7,35 @@ from typing import Any
 
 import numpy as np
 
-from certmix.verify.evidence import room
 from certmix.verify.root import Root
 from certmix.verify.rounding import Array
 
 
-def conclude(rules: Any, allowed: Array, low: Array, high: Array, apart: Array | None = None) -> Array:
+def both_ways(pairs: Array) -> Array:
+    """Every pair and its opposite, in the order of their first entries."""
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    return both[both[:, 0].argsort(kind="stable")]
+
+
+def conclude(rules: Any, apart: Array, allowed: Array, low: Array, high: Array) -> Array:
     """Remove, in place, from M domains what no clustering in them has; (M,) bool: those that may hold one still.
 
     Parameters
     ----------
-    rules : a :class:`.Root`, or whatever has its rules: ``K``, ``n``, ``weight``, ``conflicts``, ``implications``,
-        ``counts``
+    rules : a :class:`.Root`, or whatever has its rules: ``K``, ``n``, ``weight``, ``implications``, ``counts``
+    apart : pairs of groups that do not share a component, :func:`both_ways`
     allowed : (M, K, N) bool, or (M, K + 1, N) if groups may be in no component, which then is the last one
     low, high : (M, K), sizes; without groups outside they add up to n
-    apart : (N, N) bool, instead of ``rules.conflicts``
     """
     K, n, w = rules.K, rules.n, rules.weight.astype(np.float64)
     alive = np.asarray((low <= high).all(axis=1))
-    both = np.concatenate([rules.conflicts, rules.conflicts[:, ::-1]])
-    both = both[both[:, 0].argsort()]
-    named, first = np.unique(both[:, 0], return_index=True)
+    named, first = np.unique(apart[:, 0], return_index=True)
     while True:
         before = np.count_nonzero(allowed), low.sum(), high.sum()
         alive &= (candidates(allowed) > 0).all(axis=1)
-        if apart is not None or len(both):
+        if len(apart):
             inside = allowed[:, :K] & (candidates(allowed) == 1)[:, None]
-        if apart is not None:
-            allowed[:, :K] &= ~(inside.astype(np.float32) @ apart.astype(np.float32) > 0)
-        elif len(both):
-            allowed[:, :K, named] &= ~np.logical_or.reduceat(inside[:, :, both[:, 1]], first, axis=2)
+            allowed[:, :K, named] &= ~np.logical_or.reduceat(inside[:, :, apart[:, 1]], first, axis=2)
         for g, then, k in rules.implications.tolist():
             allowed[:, k, g] &= allowed[:, k, then]
             only = allowed[:, k, g] & (allowed[:, :, g].sum(axis=1) == 1)
@@ -106,31 +105,32 @@ class Domain:
     ----------
     allowed : (N, K) bool, the components that a group may take
     low, high : (K,), smallest and largest number of samples in a component
-    apart : (N, N) bool, pairs of groups that do not share a component; None stands for the conflicts of the problem
-    sizes : (K, n + 1) bool, the sizes that no step has excluded; None stands for all
+    apart : pairs of groups that do not share a component, :func:`both_ways`; replaced, never changed
+    sizes : (K, n + 1) bool, the sizes that no step has excluded
     sides : how many means are on the left of planes
     """
 
     allowed: Array
     low: Array
     high: Array
-    apart: Array | None = None
-    sizes: Array | None = None
+    apart: Array
+    sizes: Array
     sides: tuple[Side, ...] = ()
 
     @classmethod
     def of(cls, root: Root) -> Domain:
         """Everything that the statement allows at first sight."""
-        return cls(root.allowed.copy(), root.size_lower.copy(), root.size_upper.copy())
+        limits = root.size_lower.copy(), root.size_upper.copy()
+        sizes = np.ones(root.entropy.shape, dtype=bool)
+        return cls(root.allowed.copy(), *limits, both_ways(root.conflicts), sizes)
 
     @property
     def bytes(self) -> int:
-        arrays = (self.allowed, self.apart, self.sizes)
-        return sum(0 if array is None else array.nbytes for array in arrays)
+        return self.allowed.nbytes + self.apart.nbytes + self.sizes.nbytes
 
     def copy(self) -> Domain:
-        apart, sizes = (None if array is None else array.copy() for array in (self.apart, self.sizes))
-        return Domain(self.allowed.copy(), self.low.copy(), self.high.copy(), apart, sizes, self.sides)
+        allowed, low, high = self.allowed.copy(), self.low.copy(), self.high.copy()
+        return Domain(allowed, low, high, self.apart, self.sizes.copy(), self.sides)
 
     @property
     def decided(self) -> Array:
@@ -141,29 +141,17 @@ class Domain:
         """(N, K) bool: groups that are surely in a component."""
         return self.allowed & self.decided[:, None]
 
-    def need_apart(self, root: Root) -> Array:
-        """The matrix of pairs apart, made from the problem's conflicts if it is not there yet."""
-        if self.apart is None:
-            room(root.N, root.N, each=6)
-            self.apart = np.zeros((root.N, root.N), dtype=bool)
-            i, j = root.conflicts.T
-            self.apart[i, j] = self.apart[j, i] = True
-        return self.apart
-
     def possible_sizes(self, root: Root) -> Array:
         """(K, n + 1) bool: the sizes within the limits that no step has excluded."""
         sizes = np.arange(root.n + 1)
-        within = (sizes >= self.low[:, None]) & (sizes <= self.high[:, None])
-        return within if self.sizes is None else within & self.sizes
+        return self.sizes & (sizes >= self.low[:, None]) & (sizes <= self.high[:, None])
 
     def propagate(self, root: Root) -> bool:
         """Draw conclusions until there are none left; False when no clustering is left.
 
         Every conclusion removes only what no clustering in the domain has.
         """
-        while conclude(root, self.allowed.T[None], self.low[None], self.high[None], self.apart)[0]:
-            if self.sizes is None:
-                return True
+        while conclude(root, self.apart, self.allowed.T[None], self.low[None], self.high[None])[0]:
             self.sizes = self.possible_sizes(root)
             if not self.sizes.any(axis=1).all():
                 return False
@@ -177,7 +165,7 @@ class Domain:
         """The components in sets whose members nothing in the domain tells apart, each in increasing order."""
         sets: dict[tuple[object, ...], list[int]] = {}
         for k in range(root.K):
-            sizes = b"" if self.sizes is None else self.sizes[k].tobytes()
             limits = int(root.classes[k]), int(self.low[k]), int(self.high[k])
-            sets.setdefault((limits, self.allowed[:, k].tobytes(), sizes), []).append(k)
+            possible = self.allowed[:, k].tobytes(), self.sizes[k].tobytes()
+            sets.setdefault((limits, *possible), []).append(k)
         return [np.array(members) for members in sets.values()]

@@ -22,9 +22,9 @@ def refusal(root: Root, domain: Domain) -> str | None:
         return "values do not count once"
     if root.d != 1 or not (root.points == root.points[0]).all():
         return "it needs one dimension and one variance"
-    if root.n > root.N or root.conflicts.size or root.implications.size or root.counts:
+    if root.n > root.N or root.implications.size or root.counts:
         return "a constraint ties samples together"
-    if domain.apart is not None or not domain.allowed.all():
+    if len(domain.apart) or not domain.allowed.all():
         return "some samples may not be together or in every component"
     members = [len(m) for m in domain.exchangeable(root)]
     states = math.prod(m + 1 for m in members)
@@ -37,35 +37,22 @@ class _Clusters:
     """What clusters of one class cost, less half their squares: tables by size, the largest first."""
 
     def __init__(self, root: Root, domain: Domain, k: int, x: Array, first: Array) -> None:
-        g, m = float(root.prior_weight[k, 0]), float(root.prior_mean[k, 0])
-        self.low, self.high = int(domain.low[k]), int(domain.high[k])
-        self.first, self.pull = first, g * m
-        a = np.arange(root.n, -1, -1) + g
-        self.half, self.inverse = 0.5 * a, 1.0 / np.where(a > 0, a, 1.0)
-        self.fixed = root.entropy[k, ::-1] + 0.5 * g * m * m
-        self.box = root.mean_lower[k, 0], root.mean_upper[k, 0]
-        self.boxed = bool(np.isfinite(self.box).any())
+        g, m, sizes = float(root.prior_weight[k, 0]), float(root.prior_mean[k, 0]), np.arange(root.n, -1, -1)
+        self.first, self.pull, self.box = first, g * m, (root.mean_lower[k, 0], root.mean_upper[k, 0])
+        self.half, self.inverse = 0.5 * (sizes + g), 1.0 / np.where(sizes + g > 0, sizes + g, 1.0)
+        possible = (sizes >= domain.low[k]) & (sizes <= domain.high[k])
+        self.fixed = np.where(possible, root.entropy[k, sizes], math.inf) + 0.5 * g * m * m
         squares, total = float(x @ x) + g * m * m, float(np.abs(x).sum()) + g * abs(m)
         z, far = abs(float(np.clip(0.0, *self.box))), max(float(np.abs(x).max()), abs(m) if g > 0 else 0.0)
         table = float(np.abs(self.fixed[np.isfinite(self.fixed)]).max(initial=0.0))
         self.size = 2.0 * squares + float(self.half[0]) * z * z + total * z + table
         self.sums = squares + max(far, z) * total
 
-    def ending(self, at: int, most: int) -> tuple[slice, Array]:
-        """The clusters that end before sample ``at`` and begin at sample 0 .. most: which of these, and their cost."""
-        which = slice(max(0, at - self.high), max(0, min(most, at - self.low) + 1))
-        sizes = slice(len(self.first) - 1 - at + which.start, len(self.first) - 1 - at + which.stop)
-        total = self.first[at] - self.first[which]
-        if self.pull:
-            total += self.pull
-        mu = total * self.inverse[sizes]
-        if self.boxed:
-            np.clip(mu, *self.box, out=mu)
-        cost = self.half[sizes] * mu
-        cost -= total
-        cost *= mu
-        cost += self.fixed[sizes]
-        return which, cost
+    def ending(self, at: int) -> Array:
+        """The cost of the clusters that end before sample ``at`` and begin at sample 0 .. at."""
+        sizes, total = slice(-at - 1, None), self.first[at] + self.pull - self.first[: at + 1]
+        mu = np.clip(total * self.inverse[sizes], *self.box)
+        return np.asarray((self.half[sizes] * mu - total) * mu + self.fixed[sizes])
 
 
 def dynamic(root: Root, domain: Domain, evidence: Evidence, target: float) -> float:
@@ -84,17 +71,15 @@ def dynamic(root: Root, domain: Domain, evidence: Evidence, target: float) -> fl
     best[0, 0] = 0.0
     rest = best - squares  # a cluster then adds the squares up to its end
     for j in range(n + 1):
-        rows: dict[tuple[int, int], tuple[slice, Array]] = {}
-        for state in states[1:] if j == n else states[1:-1]:  # the last one holds all samples
-            i = place[state]
+        costs = [kind.ending(j) for kind in clusters] if j == n or len(states) > 2 else []
+        for i, state in enumerate(
+            states[1:] if j == n else states[1:-1], 1
+        ):  # the last one holds all samples
             for c, used in enumerate(state):
                 if used:
                     before = place[(*state[:c], used - 1, *state[c + 1 :])]
-                    most = j if before else 0  # the first cluster begins at sample 0
-                    if (c, most) not in rows:
-                        rows[c, most] = clusters[c].ending(j, most)
-                    which, cost = rows[c, most]
-                    found = squares[j] + (rest[before, which] + cost).min(initial=math.inf)
+                    starts = slice(j + 1 if before else 1)  # the first cluster begins at sample 0
+                    found = squares[j] + (rest[before, starts] + costs[c][starts]).min()
                     best[i, j] = np.minimum(best[i, j], found)  # what is not a number remains to be seen
             rest[i, j] = best[i, j] - squares[j]
     value, size = float(best[-1, -1]), max(kind.size for kind in clusters)

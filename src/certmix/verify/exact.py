@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from certmix.verify.root import Root
-from certmix.verify.rounding import UNIT, Array, below, exact_sum, gamma, proved_semidefinite
+from certmix.verify.rounding import UNIT, Array, below, exact_sum, gamma, least_eigenvalue
 from certmix.verify.statement import Statement
 
 MOST_WORK = 1e6  # operations with fractions
@@ -85,7 +85,7 @@ class Exact:
         total = mass.astype(np.float64)[:, None]  # where features count differently, P is diagonal
         h, used = total * p + prior, np.diag(total * p + prior) > 0  # what has no mass costs nothing anywhere
         size = total * np.abs(p) + np.abs(prior)
-        delta = _least_eigenvalue(h[used][:, used], size[used][:, used])
+        delta = least_eigenvalue(h[used][:, used], size[used][:, used])
         lost = 0.51 * math.fsum(r * r for r in rest) / delta if delta > 0 else math.inf
         return max(0.0, below(found, lost))
 
@@ -137,9 +137,3 @@ def _near_best(
         for z, at, a, o in zip(x, shift, low, high, strict=True)
     ]
     return np.asarray(fractions(found))
-
-
-def _least_eigenvalue(total: Array, size: Array) -> float:
-    """A positive number below every eigenvalue of a sum of matrices, or zero; ``size`` is that of absolute values."""
-    least, unsure = 0.5 * float(np.linalg.eigvalsh(total)[0]), 16 * UNIT * float(np.linalg.norm(size))
-    return least if proved_semidefinite(total - (least + unsure) * np.eye(len(total))) else 0.0

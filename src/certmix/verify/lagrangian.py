@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -30,16 +30,10 @@ class Pricing:
 
     @classmethod
     def of(
-        cls,
-        root: Root,
-        domain: Domain,
-        k: int,
-        multipliers: Array,
-        pairs: Array,
-        trios: Trios | None = None,
+        cls, root: Root, domain: Domain, k: int, multipliers: Array, pairs: Array, trios: Trios | None = None
     ) -> Pricing:
         """For component k of a domain, with pairs of groups that are apart and prices of trios."""
-        groups, c = np.flatnonzero(domain.allowed[:, k]), root.system[k : k + 1]
+        groups = np.flatnonzero(domain.allowed[:, k])
         forced = domain.decided[groups]
         position = np.full(root.N, -1)
         position[groups] = np.arange(len(groups))
@@ -47,12 +41,11 @@ class Pricing:
         both = both[(both >= 0).all(axis=1)]
         own = copy.copy(root)
         own.K, own.N, own.weight, own.mass = 1, len(groups), root.weight[groups], root.mass[groups]
-        own.system = np.zeros(1, dtype=np.int64)
-        own.points, own.scatter = root.points[c][:, groups], root.scatter[[k]][:, groups]
+        own.points, own.scatter = root.points[k : k + 1, groups], root.scatter[k : k + 1, groups]
         for name in ("prior_weight", "prior_mean", "mean_lower", "mean_upper", "entropy"):
             setattr(own, name, getattr(root, name)[k : k + 1])
         own.conflicts = both[~forced[both].any(axis=1)]
-        own.implications, own.counts = root.implications[:0], ()
+        own.implications, own.counts = root.implications[:0], []
         # Where only the other components limit the size, larger sets are priced too, so that a group can always join.
         others = int(domain.low.sum() - domain.low[k])
         lifted = domain.high[k] >= root.n - others and root.size_upper[k] >= root.n
@@ -81,12 +74,9 @@ class Pricing:
         value, size = least_quadratic(w + prior, w * x + prior * m, square, c.mean_lower[0], c.mean_upper[0])
         own, t = c.scatter[0, one], self.multipliers[one]
         lost = gamma(c.d + 40) * (size.sum(axis=1) + np.abs(own) + np.abs(t) + abs(h))
-        found[one] = value.sum(axis=1) + own - t + h - lost
+        # What is not a number proves nothing.
+        found[one] = np.fmax(value.sum(axis=1) + own - t + h - lost, -math.inf)
         return found
-
-    def one_sample(self) -> float:
-        """The least of them."""
-        return float(self.single_samples().min(initial=math.inf))
 
 
 def priced_tree(pricing: Pricing, axis: Array, cut: Array) -> tuple[Array, ...]:
@@ -112,7 +102,7 @@ def priced_tree(pricing: Pricing, axis: Array, cut: Array) -> tuple[Array, ...]:
 def price(pricing: Pricing, axis: Array, cut: Array, psi: float) -> float:
     """What a pricing tree proves of every set, psi at most."""
     left = follow(pricing.boxes(psi), pricing.node(), *priced_tree(pricing, axis, cut))
-    return min(psi, pricing.one_sample(), float(left.bound.min(initial=math.inf)))
+    return float(min(psi, pricing.single_samples().min(initial=math.inf), left.bound.min(initial=math.inf)))
 
 
 def pairs_apart(root: Root, domain: Domain, evidence: Evidence) -> Array:
@@ -120,10 +110,9 @@ def pairs_apart(root: Root, domain: Domain, evidence: Evidence) -> Array:
     if evidence.full("pairs") not in evidence.arrays:
         return np.zeros((0, 2), dtype=np.int64)
     pairs = evidence.integers("pairs", None, 2, low=0, high=root.N - 1)
-    known = root.conflicts if domain.apart is None else np.argwhere(domain.apart)
     if len(np.unique(pairs)) != pairs.size:
         raise Rejected("a group stands twice in the pairs")
-    if not {tuple(sorted(pair)) for pair in pairs.tolist()} <= {tuple(pair) for pair in known.tolist()}:
+    if not {tuple(sorted(pair)) for pair in pairs.tolist()} <= set(map(tuple, domain.apart.tolist())):
         raise Rejected("two groups are called apart that are not")
     return pairs
 
@@ -139,11 +128,9 @@ class Cell:
     def of(self, pricing: Pricing) -> Pricing:
         """The sets whose best mean lies there."""
         own = copy.copy(pricing.root)
-        own.mean_lower, own.mean_upper = (
-            np.maximum(own.mean_lower, self.lo),
-            np.minimum(own.mean_upper, self.hi),
-        )
-        return Pricing(own, pricing.groups, pricing.forced, pricing.multipliers, pricing.trios)
+        own.mean_lower = np.maximum(own.mean_lower, self.lo)
+        own.mean_upper = np.minimum(own.mean_upper, self.hi)
+        return replace(pricing, root=own)
 
     def less(self, psi: float, prices: Array) -> float:
         """A double that is not above psi less the prices of the planes that the cell is on the left of."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from certmix.verify.domain import candidates, conclude
+from certmix.verify.domain import both_ways, candidates, conclude
 from certmix.verify.root import Root
 from certmix.verify.rounding import UNIT, Array, gamma, least_quadratic
 from certmix.verify.trios import Trios
@@ -97,13 +97,14 @@ class Boxes:
     ) -> None:
         self.root, self.target, self.axis, self.outside = root, target, axis, multipliers is not None
         self.allowance, self.trios = allowance, trios if trios is not None and len(trios.prices) else None
-        self.x, scatter = root.points[root.system], root.scatter  # (K, N, d), (K, N)
+        self.x, scatter = root.points, root.scatter  # (K, N, d), (K, N)
         t = np.zeros(root.N) if multipliers is None else multipliers
         self.constant, self.size = scatter - t, np.abs(scatter) + np.abs(t)  # and the sum of absolute values
         boxed = np.isfinite(root.mean_lower).any() or np.isfinite(root.mean_upper).any()
         # The best mean is where the masses balance.
         self.plain = not (boxed or root.prior_weight.any() or self.outside)
         named = [root.conflicts, root.implications[:, :2], *(groups for groups, *_ in root.counts)]
+        self.apart = both_ways(root.conflicts)
         self.single = ~np.isin(np.arange(root.N), np.concatenate([groups.ravel() for groups in named]))
         self.least = np.maximum(root.size_lower, 1)
         sizes = zip(root.entropy, self.least.tolist(), root.size_upper.tolist(), strict=True)
@@ -174,7 +175,7 @@ class Boxes:
         self._bound(s, pairs, sizes)
 
     def _conclude(self, s: Nodes) -> None:
-        s.bound[~conclude(self.root, s.allowed, s.a, s.b)] = math.inf
+        s.bound[~conclude(self.root, self.apart, s.allowed, s.a, s.b)] = math.inf
 
     def _inside(self, s: Nodes) -> Array:
         """(M, K, 3 + 2 d + masses): the sums of ``terms`` over the groups that are surely in a component."""

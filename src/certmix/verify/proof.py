@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from certmix.verify import statement
 from certmix.verify.boxes import boxes
-from certmix.verify.domain import Domain
 from certmix.verify.dynamic import dynamic
 from certmix.verify.enumeration import enumerate_all
 from certmix.verify.evidence import Document, Evidence, Rejected, number, objects
@@ -16,7 +15,7 @@ from certmix.verify.lagrangian import lagrangian
 from certmix.verify.root import Root
 from certmix.verify.rounding import Array
 from certmix.verify.semidefinite import semidefinite
-from certmix.verify.tree import Kinds, walk
+from certmix.verify.tree import Kinds, Settled, walk
 
 STEPS: Kinds = {
     "lagrangian": lagrangian,
@@ -76,15 +75,10 @@ class Proof:
         self.walk(bound, STEPS if bound < math.inf else COMBINATORIAL)
         return ""
 
-    def walk(
-        self,
-        target: float,
-        kinds: Kinds,
-        settled: Callable[[Root, Domain], bool] = lambda root, domain: False,
-    ) -> None:
+    def walk(self, target: float, kinds: Kinds, settled: Settled = None) -> None:
         """Check the tree and the steps that prove the target."""
-        root = Root(self.stated, self.data)
-        nodes, leaves = walk(root, self.evidence, objects(self.document, "steps"), target, kinds, settled)
+        root, steps = Root(self.stated, self.data), objects(self.document, "steps")
+        nodes, leaves = walk(root, self.evidence, steps, target, kinds, settled)
         self.checking.nodes += nodes
         self.checking.leaves += leaves
 

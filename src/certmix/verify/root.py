@@ -18,15 +18,14 @@ LARGEST = 1e200  # quadratic terms beyond could overflow
 
 
 class Root:
-    """n samples in N groups, d coordinates, K components, C = 1 or K systems of coordinates.
+    """n samples in N groups, d coordinates, K components, which may have systems of coordinates of their own.
 
     Attributes
     ----------
     group, weight : (n,), (N,), the group of every sample, the samples of every group
     mass : (N, d), how much every coordinate of a group counts, or (N, 1) where all count the same
     counted : whether that is its samples, and a group costs nothing in a component beside its distance and the sizes
-    system : (K,), the system of coordinates of every component
-    points : (C, N, d), where the masses of every group balance; zero where it has none
+    points : (K, N, d), where the masses of every group balance; zero where it has none
     scatter : (K, N), half the sum of squares of every group, and ``beside``: what it costs whatever the sizes are
     prior_mean, prior_weight : (K, d), m and gamma
     mean_lower, mean_upper : (K, d), the box of the mean
@@ -52,7 +51,6 @@ class Root:
         self.weight = np.bincount(self.group).astype(np.int64)
         self.N = len(self.weight)
         shared = len(s.precision) == 1 and all((p == s.prior_precision[0]).all() for p in s.prior_precision)
-        self.system = np.zeros(s.K, dtype=np.int64) if shared else np.arange(s.K)
         first = self.data[there.argmax(axis=0), np.arange(s.d)]
         average = self.data.sum(axis=0) / np.maximum(there.sum(axis=0), 1)
         centre = np.where(((self.data == first) | ~there).all(axis=0), first, average)
@@ -62,33 +60,32 @@ class Root:
         kinds = [(s.precision_of(c), s.prior_precision[c]) for c in range(1 if shared else s.K)]
         systems = [system(offset, *matrices, free, one) for matrices in kinds]
         each = self.each if self.each.shape[1] == 1 else self.each[:, systems[0].columns]
-        self.points, inside, self.mass = self._merge(np.stack([found.points for found in systems]), each)
-        self.d = self.points.shape[2]
+        points, inside, self.mass = self._merge(np.stack([found.points for found in systems]), each)
+        self.d = points.shape[2]
+        self.points = np.broadcast_to(points, (s.K, self.N, self.d))
         self.beside, self.beside_slip = self._beside(s)
-        self.scatter = inside[self.system] + self.beside
-        self.prior_weight = np.stack([systems[c].weight for c in self.system])
+        self.scatter = inside + self.beside
+        own = systems * s.K if shared else systems  # of every component
+        self.prior_weight = np.stack([found.weight for found in own])
         self.prior_mean = np.zeros((s.K, self.d))
         self.mean_lower, self.mean_upper = (np.full((s.K, self.d), end) for end in (-np.inf, np.inf))
-        for k, c in enumerate(self.system if not free else ()):
-            self.prior_mean[k] = systems[c].of(s.prior_mean[k] - centre)
+        for k, found in enumerate(own if not free else ()):
+            self.prior_mean[k] = found.of(s.prior_mean[k] - centre)
             ends = s.mean_lower[k] - centre, s.mean_upper[k] - centre
-            self.mean_lower[k], self.mean_upper[k] = _box(systems[c], *ends)
+            self.mean_lower[k], self.mean_upper[k] = _box(found, *ends)
         self.prior_mean[self.prior_weight == 0] = 0.0
         self.size_lower, self.size_upper = s.size_limits()
         self.classes = _classes(s)
         self._rules(s)
         self.error = self._error(systems, s.prior_mean - centre, each, inside)
-        for array in (self.points, self.scatter, self.entropy, self.allowed):
+        for array in (self.scatter, self.entropy, self.allowed):
             array.setflags(write=False)
 
     def _merge(self, whitened: Array, each: Array) -> tuple[Array, Array, Array]:
         """Mean and half the sum of squares of every group, in every system; its masses."""
         C, _, d = whitened.shape
-        points, scatter, mass = (
-            np.zeros((C, self.N, d)),
-            np.zeros((C, self.N)),
-            np.zeros((self.N, each.shape[1])),
-        )
+        points, scatter = np.zeros((C, self.N, d)), np.zeros((C, self.N))
+        mass = np.zeros((self.N, each.shape[1]))
         np.add.at(mass, self.group, each)
         alone = (self.weight == 1)[self.group]
         for c in range(C):
@@ -127,10 +124,8 @@ class Root:
         rows = s.implications[s.implications[:, 2] >= 0].copy()
         rows[:, :2] = self.group[rows[:, :2]]
         self.implications = np.unique(rows[rows[:, 0] != rows[:, 1]], axis=0).reshape(-1, 3)
-        self.counts = tuple(
-            (*np.unique(self.group[samples], return_counts=True), k, low, high)
-            for k, low, high, samples in s.counts
-        )
+        held = [np.unique(self.group[samples], return_counts=True) for *_, samples in s.counts]
+        self.counts = [(*each, k, low, high) for each, (k, low, high, _) in zip(held, s.counts, strict=True)]
 
     def _error(self, systems: list[System], prior_mean: Array, each: Array, scatter: Array) -> float:
         """How far the exact objective of any clustering can lie below the sum of its components' costs.
@@ -146,13 +141,13 @@ class Root:
         distance, moved = np.zeros((2, self.n))  # the worst over the systems, sample by sample
         merged, inside = np.zeros((2, self.N))
         prior_cost = prior_moved = 0.0
-        for k, c in enumerate(self.system.tolist()):
-            g, m = self.prior_weight[k], self.prior_mean[k]
+        for k in range(self.K):
+            own, g, m = systems[k % len(systems)], self.prior_weight[k], self.prior_mean[k]
             at = np.clip(np.where(g > 0, m, 0.0), self.mean_lower[k], self.mean_upper[k])
-            distance = np.maximum(distance, (each * (systems[c].points - at) ** 2).sum(axis=1))
+            distance = np.maximum(distance, (each * (own.points - at) ** 2).sum(axis=1))
             prior_cost += 0.5 * float(g @ (at - m) ** 2)
             if g.any():
-                prior_moved += float(g @ systems[c].rounding(prior_mean[k]) ** 2)
+                prior_moved += float(g @ own.rounding(prior_mean[k]) ** 2)
         many = np.where(self.weight > 1, self.weight, 0)[:, None]  # groups of one sample are not averaged
         for c, found in enumerate(systems):
             moved = np.maximum(moved, (each * found.rounding(found.offset) ** 2).sum(axis=1))
@@ -239,7 +234,7 @@ def _classes(s: Statement) -> Array:
     pulled = np.array([[matrix.any()] for matrix in s.prior_precision])
     numbers = [*s.size_limits(), s.half_log_det, s.mean_lower, s.mean_upper, s.weight_lower, s.weight_upper]
     numbers += [s.alpha, s.prior_precision, np.where(pulled, s.prior_mean, 0.0)]
-    numbers += [array for array in (s.fixed_weights,) if array is not None]
+    numbers += [] if s.fixed_weights is None else [s.fixed_weights]
     found: dict[tuple[object, ...], int] = {}
     out = []
     for k in range(s.K):

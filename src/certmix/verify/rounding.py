@@ -76,6 +76,14 @@ def cholesky_loss(order: int, trace: float) -> float:
     return share / (1.0 - share) * trace + TINY
 
 
+def cholesky_ends(matrix: Array) -> bool:
+    """Whether Cholesky's factorisation runs to its end."""
+    try:
+        return bool(np.isfinite(np.linalg.cholesky(matrix)).all())
+    except np.linalg.LinAlgError:
+        return False
+
+
 def proved_semidefinite(matrix: Array) -> bool:
     """Whether a symmetric matrix is positive semidefinite for sure; a diagonal one is decided exactly."""
     diagonal = np.diag(matrix).copy()
@@ -86,10 +94,13 @@ def proved_semidefinite(matrix: Array) -> bool:
     scale = np.exp2(-np.round(0.5 * np.log2(diagonal)))  # powers of two: scaling is exact
     scaled = matrix * scale[:, None] * scale
     lost = 2.0 * cholesky_loss(len(scaled), float(np.trace(scaled)))  # twice: the shift itself is rounded
-    try:
-        return bool(np.isfinite(np.linalg.cholesky(scaled - lost * np.eye(len(scaled)))).all())
-    except np.linalg.LinAlgError:
-        return False
+    return cholesky_ends(scaled - lost * np.eye(len(scaled)))
+
+
+def least_eigenvalue(matrix: Array, size: Array) -> float:
+    """A positive number below every eigenvalue, or zero; the entries may err by 16 u of those of ``size``."""
+    least, unsure = 0.5 * float(np.linalg.eigvalsh(matrix)[0]), 16 * UNIT * float(np.linalg.norm(size))
+    return least if proved_semidefinite(matrix - (least + unsure) * np.eye(len(matrix))) else 0.0
 
 
 def least_quadratic(a: Array, b: Array, c: Array, low: Array, high: Array) -> tuple[Array, Array]:

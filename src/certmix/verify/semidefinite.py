@@ -32,7 +32,7 @@ class _Read:
     pools: list[Pool]
     blocks: list[list[Block]]  # of every pool, with the levels that are proved
     members: Array  # (pools, points) bool: claimed not to be in the pool
-    pairs: Array  # (p, 2), points claimed to be apart
+    apart: Array  # (points, points) bool, above the diagonal: claimed to be apart
     sets: Array  # (c, points) bool
     set_price: Array  # (c,), of what each of them shares with others
 
@@ -53,19 +53,17 @@ def semidefinite(root: Root, domain: Domain, evidence: Evidence, target: float) 
     if not math.isfinite(base - lost):
         raise Rejected("the numbers of a step are too large to be added up")
     bound, prices = bound + base - lost, prices + base - lost
-    if domain.sizes is None:
-        domain.sizes = np.ones((root.K, root.n + 1), dtype=bool)
     for p, pool in enumerate(step.pools):
         price = prices[pool.components].min(axis=0)
         live = sizes[pool.components].any(axis=0) & (price < target)
         _check_exclusions(step, p, price, live, target)
         domain.sizes[pool.components] &= live
         domain.allowed[np.ix_(step.members[p][step.point], pool.components)] = False
-    if len(step.pairs):
-        i, j = step.pairs.T
-        apart = np.zeros((len(step.T), len(step.T)), dtype=bool)
-        apart[i, j] = apart[j, i] = True
-        domain.apart = domain.need_apart(root) | apart[np.ix_(step.point, step.point)]
+    if step.apart.any():
+        room(root.N, root.N, each=24)
+        apart = (step.apart | step.apart.T)[np.ix_(step.point, step.point)]
+        apart[tuple(domain.apart.T)] = True
+        domain.apart = np.argwhere(apart).astype(np.int32)  # may be most of all pairs
     return bound
 
 
@@ -96,16 +94,16 @@ def _read(root: Root, domain: Domain, e: Evidence) -> _Read:
     count = int(pool_of.max()) + 1
     if count == 0:
         raise Rejected("a step has no pools")
-    candidates = _bits(e, "candidates", count * M).reshape(count, M)
+    candidates, members = _bits(e, "candidates", count, M), _bits(e, "members", count, M)
     apart = np.zeros((M, M), dtype=bool)
-    i, j = np.nonzero(domain.need_apart(root))
+    i, j = domain.apart.T
     apart[point[i], point[j]] = True
     sizes = domain.possible_sizes(root)
     price = e.floats("set_price", None)
     if (price < 0.0).any():
         raise Rejected("the price of a set of a step is negative")
     room(len(price), max(M, root.n))
-    sets = _bits(e, "sets", len(price) * M).reshape(len(price), M)
+    sets = _bits(e, "sets", len(price), M)
     pools = []
     for p in range(count):
         components = np.flatnonzero(pool_of == p)
@@ -114,8 +112,8 @@ def _read(root: Root, domain: Domain, e: Evidence) -> _Read:
         allowed = domain.allowed[:, components].any(axis=1)
         if not candidates[p, point[allowed]].all() or not candidates[p].any():
             raise Rejected("a pool of a step lacks a group that may be in it")
-        pool = _pool(root, components, np.flatnonzero(candidates[p]), point, sure, apart)
-        pools.append(replace(pool, mixed=_mixed(pool, sets, price), terms=pool.terms + 4 * len(price)))
+        points = np.flatnonzero(candidates[p])
+        pools.append(_pool(root, components, points, point, sure, apart, price, sets))
     if sizes[pool_of < 0, 1:].any():
         raise Rejected("a component that may hold samples is in no pool of a step")
     blocks = _blocks(root, e, pools, T)
@@ -126,51 +124,46 @@ def _read(root: Root, domain: Domain, e: Evidence) -> _Read:
         needed = sizes[pool.components].any(axis=0)
         if (covered > 1).any() or (needed & (covered == 0))[1:].any():
             raise Rejected("the blocks of a step do not hold every possible size once")
-    pairs = np.zeros((0, 2), dtype=np.int64)
+    pairs = np.zeros((M, M), dtype=bool)
     if len(e.integers("pairs", None)):
-        pairs = np.stack(np.triu_indices(M, 1), axis=1)
-        pairs = pairs[_bits(e, "pairs", len(pairs))]
-    return _Read(
-        point, T, pools, blocks, _bits(e, "members", count * M).reshape(count, M), pairs, sets, price
-    )
+        pairs[np.triu_indices(M, 1)] = _bits(e, "pairs", M * (M - 1) // 2)
+    return _Read(point, T, pools, blocks, members, pairs, sets, price)
 
 
-def _bits(e: Evidence, field: str, count: int) -> Array:
+def _bits(e: Evidence, field: str, *shape: int) -> Array:
+    count = math.prod(shape)
     packed = e.integers(field, (count + 7) // 8, low=0, high=255).astype(np.uint8)
-    return np.unpackbits(packed, count=count).astype(bool)
+    return np.unpackbits(packed, count=count).astype(bool).reshape(shape)
 
 
-def _pool(root: Root, components: Array, points: Array, point: Array, sure: Array, apart: Array) -> Pool:
-    """A pool's costs; coordinates relative to the prior's mean."""
+def _pool(
+    root: Root, components: Array, points: Array, point: Array, sure: Array, apart: Array, *shared: Array
+) -> Pool:
+    """A pool's costs, relative to the prior's mean, and what the prices of sets take from its matrices."""
     k, M = int(components[0]), len(sure)
-    c, w = int(root.system[k]), root.weight.astype(np.float64)
-    away = root.points[c] - root.prior_mean[k]
+    away, w = root.points[k] - root.prior_mean[k], root.weight.astype(np.float64)
     linear, vector, size = np.zeros(M), np.zeros((M, root.d)), np.zeros((M, root.d))
     np.add.at(linear, point, root.scatter[k] + 0.5 * w * (away**2).sum(axis=1))
     np.add.at(vector, point, w[:, None] * away)
     np.add.at(size, point, w[:, None] * np.abs(away))
     weight = np.bincount(point, weights=w, minlength=M)[points]
+    r, (price, sets) = np.sqrt(weight), shared
+    inside = np.where(sets[:, points], r, 0.0)
+    half = 0.5 * (price[:, None] * inside).T @ (r - inside)
     return Pool(
         components=components,
         points=points,
         weight=np.round(weight).astype(np.int64),
-        root=np.sqrt(weight),
+        root=r,
         linear=linear[points],
         vector=vector[points],
         size=size[points],
         gamma=root.prior_weight[k],
         apart=apart[np.ix_(points, points)],
         anchors=(sure[points, k] > 0) & (len(components) == 1),
-        mixed=np.zeros((0, 0)),
-        terms=int(np.bincount(point, minlength=M)[points].max()) + 4,
+        mixed=half + half.T,
+        terms=int(np.bincount(point, minlength=M)[points].max()) + 4 + 4 * len(price),
     )
-
-
-def _mixed(pool: Pool, sets: Array, price: Array) -> Array:
-    """What the prices of sets take from every entry of a pool's matrices."""
-    inside = np.where(sets[:, pool.points], pool.root, 0.0)
-    half = 0.5 * (price[:, None] * inside).T @ (pool.root - inside)
-    return np.asarray(half + half.T)
 
 
 def least_shared(root: Root, sizes: Array) -> Array:
@@ -268,10 +261,8 @@ def _both(first: Array, second: Array) -> Array:
 def _check_exclusions(step: _Read, p: int, price: Array, live: Array, target: float) -> None:
     """Refuse a step that claims more exclusions in a pool than it proves."""
     pool = step.pools[p]
-    place = np.full(len(step.T), -1)  # of every point among those of the pool
-    place[pool.points] = np.arange(len(pool.points))
-    alone = place[step.members[p] & (place >= 0)]
-    i, j = place[step.pairs[(place[step.pairs] >= 0).all(axis=1)]].T
+    alone = np.flatnonzero(step.members[p, pool.points])
+    i, j = np.nonzero(step.apart[np.ix_(pool.points, pool.points)])
     for b in step.blocks[p]:
         sizes = np.flatnonzero(live[b.low : b.high + 1]) + b.low
         if len(sizes) and not hopeless(pool, b, alone, np.full(len(alone), -1), price, sizes, target).all():

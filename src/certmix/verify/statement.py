@@ -61,7 +61,7 @@ class Statement:
         self.weight = _floats(entry[WEIGHT], n) if self.weighted else np.broadcast_to(1.0, n)
         low, high, *each = entry.get(UNKNOWN, (1.0, None))
         self.unknown, self.per_feature = UNKNOWN in entry, each == [EACH]
-        if each and not self.per_feature:
+        if each not in ([], [EACH]):
             raise Rejected(f"{each!r:.80} is not said of variances")
         self.variances = float(_floats(low)), float(_floats(high, missing=math.inf))
         fixed, prior = entry["fixed_weights"], entry["prior_precision"]
@@ -113,14 +113,12 @@ class Statement:
     @property
     def words(self) -> tuple[str, str]:
         """What the objective is called there, and its unit."""
-        return (
-            ("objective", " nats")
-            if self.squares is None
-            else ("SSE + penalties" if self.soft else "SSE", "")
-        )
+        if self.squares is None:
+            return "objective", " nats"
+        return "SSE + penalties" if self.soft else "SSE", ""
 
     def precision_of(self, k: int) -> np.ndarray:
-        return self.precision[k if len(self.precision) > 1 else 0]
+        return self.precision[min(k, len(self.precision) - 1)]
 
     def size_limits(self) -> tuple[np.ndarray, np.ndarray]:
         """Smallest and largest size of every component; with ``pi_k = n_k / n`` the weights limit them too.
@@ -182,10 +180,8 @@ def counted(s: Statement, data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return data, s.weight[:, None]
     diagonal = s.precision.ndim == s.prior_precision.ndim == 2
     if not diagonal or s.unknown or s.estimators:
-        raise Rejected(
-            "the data have values that are missing: matrices must be diagonal then, variances known, and there are no "
-            "estimators"
-        )
+        what = "matrices must be diagonal then, variances known, and there are no estimators"
+        raise Rejected(f"the data have values that are missing: {what}")
     return np.where(missing, 0.0, data), s.weight[:, None] * ~missing
 
 
@@ -226,13 +222,11 @@ def _wrong(s: Statement) -> str | None:
         return "range of variances is impossible"
     if s.per_feature and (s.d > MOST_EACH or s.precision.shape != (1, s.d) or (s.precision != 1.0).any()):
         return "features have variances of their own, but are too many or have a shape as well"
-    fixed = s.fixed_weights
-    if fixed is not None and not (
-        (fixed > 0).all() and (abs(fixed.sum() - 1) < 1e-9 or (fixed == 1.0).all())
-    ):
+    fixed = np.ones(s.K) if s.fixed_weights is None else s.fixed_weights
+    if not ((fixed > 0).all() and (abs(fixed.sum() - 1) < 1e-9 or (fixed == 1.0).all())):
         return "fixed weights are not positive, or neither add up to one nor are all one (k-means)"
     if s.weighted:
-        if fixed is None or s.estimators or s.unknown:
+        if s.fixed_weights is None or s.estimators or s.unknown:
             return "samples have weights, but those of components are not fixed, or the variance is unknown"
         if not ((s.weight >= LIGHTEST) & (s.weight <= HEAVIEST)).all():
             return f"samples have weights outside {LIGHTEST:g} .. {HEAVIEST:g}"
@@ -240,7 +234,7 @@ def _wrong(s: Statement) -> str | None:
         return "bounds on the weights are impossible"
     if not (s.mean_lower <= s.mean_upper).all() or not (s.alpha > 0).all():
         return "bounds on the means or Dirichlet parameters are impossible"
-    if fixed is None and ((s.alpha < 1) & (s.size_limits()[0] == 0)).any():
+    if s.fixed_weights is None and ((s.alpha < 1) & (s.size_limits()[0] == 0)).any():
         return "objective has no minimum: a Dirichlet parameter is below one and components may be empty"
     by_feature = s.half_log_det.ndim == 2
     if by_feature and (s.precision.ndim == 3 or s.unknown):

@@ -11,7 +11,6 @@ import numpy as np
 from certmix.verify.domain import Domain, Side
 from certmix.verify.evidence import Evidence, Rejected, room
 from certmix.verify.root import Root
-from certmix.verify.rounding import Array
 
 ROOT, IN, OUT, AT_MOST, AT_LEAST, LEFT, RIGHT = range(7)
 OTHER = {IN: OUT, OUT: IN, AT_MOST: AT_LEAST, AT_LEAST: AT_MOST, LEFT: RIGHT, RIGHT: LEFT}
@@ -21,6 +20,8 @@ Step = Callable[[Root, Domain, Evidence, float], float]
 may remove what it has proved to cost the target or more."""
 Kinds = Mapping[str, Step]
 Entries = Sequence[Mapping[str, Any]]
+Decision = tuple[int, Sequence[int], float]  # kind, arguments and place
+Settled = Callable[[Root, Domain], bool] | None
 
 
 def decide(domain: Domain, root: Root, kind: int, args: Sequence[int], at: float = 0.0) -> Domain:
@@ -28,8 +29,7 @@ def decide(domain: Domain, root: Root, kind: int, args: Sequence[int], at: float
 
     Exchangeable components can be renamed: what one of them has, k has; or none of them has it.
     """
-    child = domain.copy()
-    first, second = int(args[0]), int(args[1])
+    child, first, second = domain.copy(), int(args[0]), int(args[1])
     if kind in (LEFT, RIGHT):  # the same under all names
         child.sides = (*domain.sides, Side(first, at, second, kind == LEFT))
         return child
@@ -40,19 +40,14 @@ def decide(domain: Domain, root: Root, kind: int, args: Sequence[int], at: float
     elif kind == OUT:
         child.allowed[first, alike] = False
     elif kind == AT_MOST:
-        child.high[k] = min(int(child.high[k]), second)
+        child.high[k] = min(child.high[k], second)
     else:
         child.low[alike] = np.maximum(child.low[alike], second + 1)
     return child
 
 
 def walk(
-    root: Root,
-    evidence: Evidence,
-    entries: Entries,
-    target: float,
-    kinds: Kinds,
-    settled: Callable[[Root, Domain], bool] = lambda root, domain: False,
+    root: Root, evidence: Evidence, entries: Entries, target: float, kinds: Kinds, settled: Settled = None
 ) -> tuple[int, int]:
     """Check the whole tree, and count its nodes and leaves; :class:`Rejected` names the first node that fails.
 
@@ -87,16 +82,16 @@ def walk(
             bound = _node(root, domain, steps[node], target, kinds)
             if not children[node] and bound < target and domain.decided.all():
                 bound = max(bound, kinds["enumerate"](root, domain, Evidence({}, {}), target))
-            if bound >= target or (not children[node] and settled(root, domain)):
+            if bound >= target or (not children[node] and settled and settled(root, domain)):
                 leaves += 1
             elif not children[node]:
                 raise Rejected(f"its bound {bound!r} does not reach the target {target!r}")
             else:
-                _check_cover(root, domain, children[node], kind, np.column_stack([args, at]))
                 room(len(stack) + 2, domain.bytes, each=1)
-                for child in children[node]:
-                    decision = int(kind[child]), args[child].tolist(), float(at[child])
-                    stack.append((child, decide(domain, root, *decision)))
+                decisions = [(int(kind[i]), tuple(args[i].tolist()), float(at[i])) for i in children[node]]
+                _check_cover(root, domain, decisions)
+                sides = [decide(domain, root, *decision) for decision in decisions]
+                stack += zip(children[node], sides, strict=True)
         except Rejected as error:
             what = "leaf" if not children[node] else "node"
             raise Rejected(f"{what} {node} of the tree fails: {error}") from None
@@ -136,12 +131,11 @@ def _node(root: Root, domain: Domain, steps: list[Evidence], target: float, kind
     return bound
 
 
-def _check_cover(root: Root, domain: Domain, children: Sequence[int], kind: Array, args: Array) -> None:
+def _check_cover(root: Root, domain: Domain, decisions: Sequence[Decision]) -> None:
     """The children must be the two sides of one decision; one may be missing if nothing is left in it."""
-    one = children[0]
-    other = OTHER[int(kind[one])]
-    if len(children) == 1:
-        if decide(domain, root, other, args[one, :2].tolist()).propagate(root):
-            raise Rejected("one side of its decision is missing and not empty")
-    elif len(children) > 2 or kind[children[1]] != other or (args[children[1]] != args[one]).any():
+    kind, args, at = decisions[0]
+    other = OTHER[kind], args, at
+    if len(decisions) == 1 and decide(domain, root, *other).propagate(root):
+        raise Rejected("one side of its decision is missing and not empty")
+    if decisions[1:] not in ([], [other]):
         raise Rejected("its children are not the two sides of one decision")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from certmix.verify.evidence import Evidence, Rejected
+from certmix.verify.evidence import Evidence, Rejected, room
 from certmix.verify.root import Root
 from certmix.verify.rounding import Array, gamma
 
@@ -25,6 +25,7 @@ class Trios:
             return cls()
         groups = evidence.integers("trios", None, 3, low=0, high=root.N - 1)
         prices = evidence.floats("trio_prices", len(groups))
+        room(3 * len(groups), 4)  # of every node
         first, second, third = groups.T
         if ((first == second) | (first == third) | (second == third)).any():
             raise Rejected("a trio has a group twice")

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from certmix.certificate.statement import state
-from certmix.problem import Problem
+from certmix.problem import GaussianPrior, Problem
+from certmix.problem.envelope import Envelope, rise
+from certmix.verify.claims.chords import least_weight_cost, most_weight_cost, scales
 from certmix.verify.claims.vertices import Bounds, Polyhedron
 from certmix.verify.statement import read
 
@@ -39,7 +41,7 @@ def test_vertices_are_those_of_enumeration(d: int, seed: int) -> None:
         polyhedron.cut(at.tolist(), float(bound))
     rows = np.vstack([np.eye(d + 1), np.append(np.zeros(d), -1.0), np.column_stack([cuts, np.ones(6)])])
     right = np.concatenate([np.ones(d), [2.0, -12.0], bounds])
-    found = np.unique(np.round(list(polyhedron.vertices()), 6), axis=0)
+    found = np.unique(np.round(np.array(list(polyhedron.vertices()), dtype=float), 6), axis=0)
     assert np.array_equal(found, by_enumeration(rows, right))
 
 
@@ -56,7 +58,8 @@ def test_bounds_are_never_above_the_best_clustering(seed: int, ranged: bool) -> 
     low, high = (1.0 / 0.6, 1.0 / 0.05) if ranged else (0.0, math.inf)
     at = np.clip(0.5 * n / squares, low, high)
     truth = float(((at * squares) - 0.5 * n * np.log(at)).sum(axis=1).__add__(rest).min())
-    bounds = Bounds(stated, squares.min(axis=0).tolist())
+    least = zip(np.eye(d).tolist(), squares.min(axis=0).tolist(), strict=True)
+    bounds = Bounds(stated, [(axis, one, 0.0) for axis, one in least])
     for _ in range(40):
         found, where = bounds.lowest()
         assert found <= truth
@@ -70,4 +73,31 @@ def test_nothing_keeps_a_variance_from_zero() -> None:
     """Without a bound of the squares and a smallest variance there is none; one at known variances is not enough."""
     problem = Problem(np.random.default_rng(0).normal(size=(8, 2)), 2, variance="diagonal")
     stated = read(json.loads(json.dumps(state(problem))))
-    assert Bounds(stated, [0.0, 1.0], [([1.0, 1.0], 20.0)]).lowest()[0] == -math.inf
+    cuts = [([0.0, 1.0], 1.0, 0.0), ([1.0, 1.0], 20.0, 1.0)]
+    assert Bounds(stated, cuts).lowest()[0] == -math.inf
+
+
+@pytest.mark.parametrize("close", [False, True])
+@pytest.mark.parametrize("seed", range(150))
+def test_vertices_are_never_below_the_envelope_of_a_run(seed: int, close: bool) -> None:
+    """Whatever a run proves by chords the checker finds too, to the last bit: else certificates would fail."""
+    rng = np.random.default_rng([seed, 11])
+    n, d, limits = int(rng.integers(3, 60)), int(rng.integers(1, 4)), None
+    if rng.random() < 0.5:
+        low, high = np.sort(10.0 ** rng.uniform(-3, 3, 2))
+        limits = (float(low) if rng.random() < 0.7 else 0.0, float(high) if rng.random() < 0.7 else None)
+    options = {} if rng.random() < 0.7 else {"prior": GaussianPrior(0.0, 1.0)}
+    problem = Problem(
+        rng.normal(size=(n, d)), min(n, 3), variance="unknown", variance_range=limits, **options
+    )
+    s = read(json.loads(json.dumps(state(problem))))
+    squares, rest = 10.0 ** rng.uniform(-2, 3, 9), rng.uniform(0.0, n * math.log(3.0), 9)
+    at = 10.0 ** rng.uniform(-3, 4, int(rng.integers(1, 9)))
+    at = at[0] * (1.0 + 1e-9 * np.arange(len(at))) if close else at
+    points = {float(t): float((t * squares + rest).min()) for t in at}
+    slope = float(squares.min()) * (rng.random() < 0.5)
+    found = Bounds(s, [*(([t], bound, 1.0) for t, bound in points.items()), ([1.0], slope, 0.0)]).lowest()[0]
+    points[0.0] = least_weight_cost(s)
+    risen = max(slope, rise(points, most_weight_cost(s)))
+    ends = scales(s.variances)
+    assert found >= Envelope(sorted(points.items()), risen, 0.5 * n * d, *ends).bound

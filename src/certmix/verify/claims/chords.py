@@ -1,123 +1,26 @@
-"""An unknown variance: bounds at some variances, and what follows for all of them (docs/certificates.md, Chords).
-
-Let t = 1 / sigma^2 and g(t) the least of ``t W/2 + E`` over all clusterings, W their sum of squares in the metric of
-the shape, E all else: the least of functions whose graphs are lines, so g is concave. The objective is g(t) - N log t,
-N = n d / 2. Between two points g lies above the chord of lower bounds there; to the right of the last one it rises by
-at least the least W/2, which is at least (g(t) - E) / t with the largest E. For every s > 0,
-``-log t >= -(log s + t/s - 1)``, so that a chord less N log t is at least a line, and a line is least at an end.
-"""
+"""An unknown variance: problems at known ones, and what their bounds say (docs/certificates.md, Chords)."""
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from certmix.verify import incumbent
-from certmix.verify.evidence import Document, Evidence, Rejected, number
-from certmix.verify.proof import Proof
+from certmix.verify.evidence import Document, Evidence, Rejected
 from certmix.verify.root import entropy
-from certmix.verify.rounding import UNIT, Array, below, gamma, proved_semidefinite
+from certmix.verify.rounding import UNIT, Array, below, gamma, least_eigenvalue
 from certmix.verify.statement import UNKNOWN, Statement, read
 
 BISECTIONS = 40
 
 
-def proved(whole: Proof, bound: float) -> str:
-    """Bounds at known variances, proved one after the other; what follows for all has to reach the bound."""
-    s, share = whole.stated, 1.0 + slack(whole.stated.precision)
-    points, slope = {0.0: least_weight_cost(s)}, 0.0
-    for t, proof in enumerate(whole.parts):
-        scale, squares = number(proof.get("scale"), "scale"), proof.get("squares")
-        if not scale > 0.0 or not isinstance(squares, bool):
-            raise Rejected(f"part {t} does not say which problem it is about")
-        entry = at_scale(sum_of_squares(whole.entry, s) if squares else whole.entry, s, scale)
-        found, own, scale = whole.part(t, entry), np.array(entry["half_log_det"]), scale * share
-        if squares:
-            slope = max(slope, least_squares(found, s.n, s.K, own, scale))
-        else:
-            points[scale] = max(lifted(found, s.n, own, s.half_log_det), points.get(scale, -math.inf))
-    slope = max(slope, rise(points, most_weight_cost(s)))
-    envelope = Envelope(sorted(points.items()), slope, 0.5 * s.n * s.d, *scales(s.variances))
-    if not envelope.bound >= bound:
-        raise Rejected(f"for some variance its parts prove {envelope.bound!r} only, not its bound {bound!r}")
-    return f" at any variance (by bounds at {len(points) - 1} of them)"
-
-
-class Piece(NamedTuple):
-    """What the objective is at least for all t in [left, right], and about where it may be so little."""
-
-    bound: float
-    at: float
-    left: float
-    right: float
-
-
-class Envelope(NamedTuple):
-    """Points (t, L) with g(t) >= L, ascending; g rises by ``slope`` at least; ``half`` is N; t is in [low, high]."""
-
-    points: Sequence[tuple[float, float]]
-    slope: float
-    half: float
-    low: float = 0.0
-    high: float = math.inf
-
-    def under(self, t: float) -> float:
-        """A lower bound of g(t), from the chord around t or the slope to its right."""
-        for (a, x), (b, y) in itertools.pairwise(self.points):
-            if a <= t <= b:
-                share = (t - a) / (b - a)
-                return below(x + share * (y - x), gamma(8) * (abs(x) + abs(y)))
-        a, x = self.points[-1]
-        if t < a or self.slope < 0.0:
-            return -math.inf
-        return below(x + self.slope * (t - a), gamma(8) * (abs(x) + self.slope * t))
-
-    def pieces(self) -> list[Piece]:
-        """The range of t, from point to point."""
-        ends = [(self.low, self.under(self.low)), *(p for p in self.points if self.low < p[0] < self.high)]
-        last = self._beyond(*ends[-1])
-        if math.isfinite(self.high):
-            last = self._between(ends[-1], (self.high, self.under(self.high)))
-        return [*(self._between(*pair) for pair in itertools.pairwise(ends)), last]
-
-    @property
-    def bound(self) -> float:
-        """What the objective is at least."""
-        return min(piece.bound for piece in self.pieces())
-
-    def _between(self, left: tuple[float, float], right: tuple[float, float]) -> Piece:
-        (a, x), (b, y) = left, right
-        rise = (y - x) / (b - a)
-        s = min(max(self.half / rise, a), b) if rise > 0.0 else b
-        return Piece(min(self._line(a, x, s), self._line(b, y, s)), s, a, b)
-
-    def _beyond(self, a: float, x: float) -> Piece:
-        if not self.slope > 0.0:
-            return Piece(-math.inf, math.inf, a, math.inf)
-        # N / s is not above the slope, so the line does not fall.
-        s = max(a, self.half / self.slope * (1.0 + 4 * UNIT))
-        return Piece(self._line(a, x, s), s, a, math.inf)
-
-    def _line(self, t: float, bound: float, s: float) -> float:
-        """Not above ``bound - N (log s + t/s - 1)``."""
-        if not (math.isfinite(bound) and 0.0 < s < math.inf):
-            return -math.inf
-        log, ratio = math.log(s), t / s
-        size = abs(bound) + self.half * (abs(log) + ratio + 1.0)
-        return below(bound - self.half * (log + ratio - 1.0), gamma(16) * size)
-
-
 def scales(variances: tuple[float, float]) -> tuple[float, float]:
     """The range of t = 1 / variance, rounded outwards."""
     low, high = variances
-    return (
-        0.0 if math.isinf(high) else math.nextafter(1.0 / high, 0.0),
-        math.inf if low == 0.0 else math.nextafter(1.0 / low, math.inf),
-    )
+    least = 0.0 if math.isinf(high) else math.nextafter(1.0 / high, 0.0)
+    return least, math.inf if low == 0.0 else math.nextafter(1.0 / low, math.inf)
 
 
 def at_scale(whole: Document, s: Statement, scale: float | Array) -> dict[str, Any]:
@@ -149,6 +52,13 @@ def sum_of_squares(whole: Document, s: Statement) -> dict[str, Any]:
         "estimators": sorted(s.estimators - {"weights"}),
         "sizes": sorted(map(list, sizes)),
     }
+
+
+def of_feature(squares: Document, s: Statement, scale: float) -> dict[str, Any]:
+    """From the statement of the sum of squares that in one feature alone, with the precision ``scale``."""
+    free = [[None]] * s.K
+    alone = {"n_features": 1, "precision": [[scale]], "prior_mean": [[0.0]] * s.K}
+    return {**squares, **alone, "mean_lower": free, "mean_upper": free}
 
 
 def value(whole: Document, s: Statement, data: Array, evidence: Evidence) -> tuple[float, float]:
@@ -183,15 +93,12 @@ def slack(precision: Array) -> float:
     sum of a row.
     """
     if precision[0].ndim == 1:
-        return 4 * UNIT
+        return 4 * UNIT if (precision != 1.0).any() else 0.0
     share = 0.0
     for matrix in precision:
-        least, largest = 0.5 * float(np.linalg.eigvalsh(matrix)[0]), float(np.abs(matrix).max())
-        if not proved_semidefinite(matrix - least * np.eye(len(matrix))):
-            raise Rejected("a shape is not positive definite, as far as can be proved")
-        least -= 2 * UNIT * largest
+        least = least_eigenvalue(matrix, np.abs(matrix))
         if not least > 0.0:
-            raise Rejected("a shape is numerically singular")
+            raise Rejected("a shape is not positive definite, as far as can be proved")
         share = max(share, 4 * UNIT * float(np.abs(matrix).sum(axis=1).max()) / least)
     return share
 
@@ -211,16 +118,6 @@ def most_weight_cost(s: Statement) -> float:
         return math.inf
     tables, slip = entropy(s)
     return -_least_total(s, np.where(np.isfinite(tables), -tables, math.inf), slip)
-
-
-def rise(points: Mapping[float, float], most: float) -> float:
-    """A lower bound of the least W/2 from points (t, L): g(t) is at most ``t W/2 + most`` of every clustering."""
-    best = 0.0
-    for t, bound in points.items():
-        rest = below(bound - most, gamma(4) * (abs(bound) + abs(most)))
-        if t > 0.0 and rest > 0.0:
-            best = max(best, below(rest / t, 4 * UNIT * rest / t))
-    return best
 
 
 def _least_total(s: Statement, tables: Array, slip: float) -> float:

@@ -24,21 +24,26 @@ def inside(document: Document) -> list[Document]:
     return parts
 
 
-def sentence(document: Document, said: Sequence[str]) -> str:
-    """What is proved of every part."""
-    counts = [part["statement"]["n_components"] for part in document["parts"]]
-    each = [f"{i} (components: {k}): {words}" for i, (k, words) in enumerate(zip(counts, said, strict=True))]
-    return f"Verified: {len(each)} problems about the same samples. {'; '.join(each)}."
+def proved(document: Document, found: Sequence[tuple[float, float, str]]) -> tuple[list[float], str]:
+    """The bounds of all parts, with what that of the next one says, and in words what is proved of them.
+
+    Of every part its bound, its value and its sentence are ``found``.
+    """
+    entries, each = [part["statement"] for part in document["parts"]], []
+    bounds, values, sentences = map(list, zip(*found, strict=True))
+    for i, carried in enumerate(criteria.carried(criteria.losses(entries), bounds)):
+        said = sentences[i].removeprefix("Verified: ").rstrip(".")
+        if bounds[i] < carried <= values[i]:
+            said += f", and by the next problem no clustering is better than {carried:.10g}"
+            bounds[i] = carried
+        each.append(f"{i} (components: {entries[i]['n_components']}): {said}")
+    best = _best(document, entries, list(zip(bounds, values, strict=True)))
+    return bounds, f"{len(each)} problems about the same samples. {'; '.join(each)}.{best}"
 
 
-def carried(document: Document, bounds: Sequence[float]) -> list[float]:
-    """The bounds of all parts, with what that of the next one says."""
-    return criteria.carried(criteria.losses([part["statement"] for part in document["parts"]]), bounds)
-
-
-def best(document: Document, proved: Sequence[tuple[float, float]]) -> str:
+def _best(document: Document, entries: list[Document], proved: Sequence[tuple[float, float]]) -> str:
     """That one part is the best, if that is claimed; ``proved`` are bounds and values."""
-    offset, claimed = _offsets(document, len(proved)), document.get("best")
+    offset, claimed = _offsets(document, entries), document.get("best")
     if claimed is None:
         return ""
     one = whole(claimed, 0, len(proved) - 1, "best part")
@@ -51,17 +56,16 @@ def best(document: Document, proved: Sequence[tuple[float, float]]) -> str:
     if document.get("criterion") is None:
         numbers = ", ".join(repr(low) for low, _ in offset)
         return f" With offsets {numbers} the best is {one}, by {least!r} nats or more."
-    counts = [part["statement"]["n_components"] for part in document["parts"]]
+    counts = [entry["n_components"] for entry in entries]
     compared = ", ".join(map(str, counts))
     return f" Of {compared} components, {counts[one]} has the least ICL, by {2.0 * least!r} or more."
 
 
-def _offsets(document: Document, count: int) -> list[tuple[float, float]]:
+def _offsets(document: Document, entries: list[Document]) -> list[tuple[float, float]]:
     """What is added to every objective, rounded down and up."""
     offsets, criterion = document.get("offsets"), document.get("criterion")
     if criterion == "icl" and offsets is None:
-        entries = [part["statement"] for part in document["parts"]]
         return criteria.penalties(entries, document.get("components"))
-    if criterion is not None or not isinstance(offsets, list) or len(offsets) != count:
+    if criterion is not None or not isinstance(offsets, list) or len(offsets) != len(entries):
         raise Rejected("a comparison needs an offset for every part, or the criterion 'icl' and no offsets")
     return [(number(x, "offset"), number(x, "offset")) for x in listed(offsets)]

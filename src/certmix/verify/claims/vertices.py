@@ -1,8 +1,9 @@
-"""A variance for every feature: bounds at some variances, and what follows for all (docs/certificates.md, Vertices).
+"""An unknown variance: bounds at some variances, and what follows for all of them (docs/certificates.md, Chords).
 
-To a clustering belongs a point (Q, E): half its sum of squares in every feature, and all else. At variances 1 / t_j it
-costs ``t Q + E``, so a bound there is a half-space that holds all clusterings. With the best variances it costs
-``sum_j f(Q_j) + E``, f(q) the least of ``t q - N log t``, N = n / 2: concave, and not falling in any direction in which
+To a clustering belongs a point (Q, E): half its sum of squares in the metric of the shape, and all else. Where features
+have variances of their own, Q has a number for each of them. At variances 1 / t_j a clustering costs ``t Q + E``, so a
+bound there is a half-space that holds all clusterings. With the best variances it costs ``sum_j f(Q_j) + E``, f(q) the
+least of ``t q - N log t``, N half the values that share a variance: concave, and not falling in any direction in which
 a polyhedron of Q >= q, E >= e goes on for ever. So it is least at a vertex of the polyhedron. Vertices are exact.
 """
 
@@ -11,61 +12,48 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from certmix.verify.claims.chords import (
-    Envelope,
-    at_scale,
-    least_squares,
-    least_weight_cost,
-    lifted,
-    most_weight_cost,
-    scales,
-    sum_of_squares,
-)
-from certmix.verify.evidence import Document, Rejected, number
-from certmix.verify.evidence import whole as whole_number
+from certmix.verify.claims import chords
+from certmix.verify.evidence import Document, Rejected, listed, number, whole
 from certmix.verify.proof import Proof
-from certmix.verify.rounding import UNIT, below
+from certmix.verify.rounding import below, gamma
 from certmix.verify.statement import Statement
 
 Exact = list[int]  # (h, h Q, h E) of a vertex; with h = 0 a direction
+HalfSpace = tuple[list[float], float, float]  # (a, b, c): all (Q, E) with a Q + c E >= b
 
 
-def proved(whole: Proof, bound: float) -> str:
-    """Bounds of the squares of single features, others that are half-spaces; what follows has to reach the bound."""
-    s, none, squares, half_spaces = whole.stated, np.zeros(1), [0.0] * whole.stated.d, []
-    for t, proof in enumerate(whole.parts):
-        given = proof.get("scale")
-        scale = [number(x, "scale") for x in given] if isinstance(given, list) else []
-        if len(scale) != (1 if "feature" in proof else s.d) or min(scale) <= 0.0:
-            raise Rejected(f"part {t} does not say which problem it is about")
-        if "feature" in proof:
-            j = whole_number(proof["feature"], 0, s.d - 1, "feature")
-            found = whole.part(t, of_feature(whole.entry, s, scale[0]), whole.data[:, [j]])
-            squares[j] = max(squares[j], least_squares(found, s.n, s.K, none, scale[0]))
-        else:
-            found = whole.part(t, at_scale(whole.entry, s, np.array(scale)))
-            half_spaces.append((scale, lifted(found, s.n, none, s.half_log_det)))
-    lowest = Bounds(s, squares, half_spaces).lowest()[0]
+def proved(proof: Proof, bound: float) -> str:
+    """Bounds at known variances, proved one after the other; what follows for all has to reach the bound."""
+    share = 1.0 + chords.slack(proof.stated.precision)
+    found = [_half_space(proof, t, part, share) for t, part in enumerate(proof.parts)]
+    lowest = Bounds(proof.stated, found).lowest()[0]
     if not lowest >= bound:
-        raise Rejected(f"for some variances its parts prove {lowest!r} only, not its bound {bound!r}")
-    return f" at any variances (by bounds at {len(half_spaces)} of them)"
+        raise Rejected(f"for some variance its parts prove {lowest!r} only, not its bound {bound!r}")
+    known = sum(sign == 1.0 for _, _, sign in found)
+    return f" at any variance (by bounds at {known} of them)"
 
 
-def of_feature(whole: Document, s: Statement, scale: float) -> dict[str, Any]:
-    """The statement of the sum of squares in one feature alone, with the precision ``scale``."""
-    free = [[None]] * s.K
-    return {
-        **at_scale(sum_of_squares(whole, s), s, 1.0),
-        "n_features": 1,
-        "precision": [[scale]],
-        "mean_lower": free,
-        "mean_upper": free,
-        "prior_mean": [[0.0]] * s.K,
-    }
+def _half_space(proof: Proof, t: int, part: Document, share: float) -> HalfSpace:
+    """What part t proves of all clusterings: of what they cost at known variances, or of their squares alone."""
+    s, given = proof.stated, part.get("scale")
+    squares = "feature" in part if s.per_feature else part.get("squares")
+    scale = [number(x, "scale") for x in (listed(given, "scale") if s.per_feature else [given])]
+    count = s.d if s.per_feature and not squares else 1
+    if not isinstance(squares, bool) or len(scale) != count or min(scale) <= 0.0:
+        raise Rejected(f"part {t} does not say which problem it is about")
+    entry, data, j = chords.sum_of_squares(proof.entry, s) if squares else proof.entry, proof.data, 0
+    entry = chords.at_scale(entry, s, np.array(scale) if len(scale) > 1 else scale[0])
+    if squares and s.per_feature:
+        j = whole(part["feature"], 0, s.d - 1, "feature")
+        entry, data = chords.of_feature(entry, s, scale[0]), data[:, [j]]
+    found, own, at = proof.part(t, entry, data), np.array(entry["half_log_det"]), [x * share for x in scale]
+    if squares:
+        least = chords.least_squares(found, s.n, s.K, own, at[0])
+        return [float(i == j) for i in range(s.d if s.per_feature else 1)], least, 0.0
+    return at, chords.lifted(found, s.n, own, s.half_log_det), 1.0
 
 
 class Polyhedron:
@@ -101,43 +89,42 @@ class Polyhedron:
         few = both.bit_count() < len(self.rows[0][0]) - 2
         return not few and sum(both & tight == both for _, tight in self.rows) == 2
 
-    def vertices(self) -> Iterator[list[float]]:
-        """Every vertex (Q, E), rounded once."""
+    def vertices(self) -> Iterator[list[Fraction]]:
+        """Every vertex (Q, E)."""
         for (h, *rest), _ in self.rows:
             if h > 0:
-                yield [x / h for x in rest]
+                yield [Fraction(x, h) for x in rest]
 
 
 class Bounds:
-    """What follows from least squares of single features, and from bounds ``(t, L)`` with ``t Q + E >= L``."""
+    """What follows from half-spaces that hold all clusterings, among them those of sizes that add up to n."""
 
-    def __init__(
-        self, s: Statement, squares: Sequence[float], bounds: Sequence[tuple[Sequence[float], float]] = ()
-    ) -> None:
-        self.half, (self.low, self.high) = 0.5 * s.n, scales(s.variances)
-        self.polyhedron = Polyhedron(squares, least_weight_cost(s))
-        most = most_weight_cost(s)
-        if math.isfinite(most):
-            self.polyhedron.cut([0.0] * s.d, -most, -1.0)
-        for at, bound in bounds:
-            self.polyhedron.cut(at, bound)
+    def __init__(self, s: Statement, half_spaces: Sequence[HalfSpace] = ()) -> None:
+        count = s.d if s.per_feature else 1
+        self.half, (self.low, self.high) = 0.5 * s.n * s.d / count, chords.scales(s.variances)
+        self.polyhedron = Polyhedron([0.0] * count, chords.least_weight_cost(s))
+        most = chords.most_weight_cost(s)
+        limit = [([0.0] * count, -most, -1.0)] if math.isfinite(most) else []
+        for half_space in (*limit, *half_spaces):
+            self.polyhedron.cut(*half_space)
 
     def lowest(self) -> tuple[float, list[float]]:
         """What the objective is at least, and at about which t it may be so little."""
         return min(map(self._worth, self.polyhedron.vertices()), default=(math.inf, []))
 
-    def _worth(self, vertex: list[float]) -> tuple[float, list[float]]:
-        pieces = []
-        for q in vertex[:-1]:
-            line = Envelope(
-                [(0.0, 0.0)], max(0.0, math.nextafter(q, -math.inf)), self.half, self.low, self.high
-            )
-            pieces.append(min(line.pieces()))
-        terms = [vertex[-1], *(piece.bound for piece in pieces)]
-        size = math.fsum(map(abs, terms)) if all(map(math.isfinite, terms)) else math.inf
-        return below(math.fsum(terms), 4 * UNIT * size) if size < math.inf else -math.inf, [
-            p.at for p in pieces
-        ]
+    def _worth(self, vertex: list[Fraction]) -> tuple[float, list[float]]:
+        """``sum_j f(Q_j) + E``: t Q + E is rounded once, and that t is a rounded minimiser enters squared."""
+        at = [self._best(float(q)) for q in vertex[:-1]]
+        if not all(0.0 < t < math.inf for t in at):
+            return -math.inf, at
+        logs = [math.log(t) for t in at]
+        cost = float(sum((Fraction(t) * q for t, q in zip(at, vertex, strict=False)), vertex[-1]))
+        size = abs(cost) + self.half * math.fsum(1.0 + abs(log) for log in logs)
+        return below(math.fsum([cost, *(-self.half * log for log in logs)]), gamma(8) * size), at
+
+    def _best(self, q: float) -> float:
+        """The t in the range at which ``t q - N log t`` is least."""
+        return min(max(self.half / q, self.low), self.high) if q > 0.0 else self.high
 
 
 def _exact(numbers: Sequence[float]) -> Exact:
