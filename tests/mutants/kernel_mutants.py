@@ -22,7 +22,7 @@ KERNEL = (
         "kernels/contraction.py",
         "if candidates(mask, g) != SEVERAL or not movable[g]:",
         "if candidates(mask, g) != SEVERAL:",
-        INTERVAL,
+        NODES,
     ),
     Mutant(
         "dominance empties a component",
