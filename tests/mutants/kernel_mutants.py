@@ -38,7 +38,7 @@ KERNEL = (
         "kernels/contraction.py",
         "if size_upper[k] >= n or b[k] + w <= size_upper[k]:",
         "if True:",
-        INTERVAL,
+        NODES,
     ),
     Mutant(
         "dominance by the nearest point",
