@@ -352,8 +352,10 @@ def test_a_thread_that_has_the_number_of_one_that_has_ended_is_not_ended() -> No
 
     others: list[threading.Thread] = []
     unharmed: list[int] = []
-    assert attend(lambda: go_on.wait() and 7, Slow()) == 7
-    finish.set()
+    try:
+        assert attend(lambda: go_on.wait() and 7, Slow()) == 7
+    finally:
+        finish.set()  # a test that fails ends too
     for thread in others:
         thread.join()
     assert len(unharmed) == len(others)

@@ -22,7 +22,7 @@ KERNEL = (
         "kernels/contraction.py",
         "if candidates(mask, g) != SEVERAL or not movable[g]:",
         "if candidates(mask, g) != SEVERAL:",
-        INTERVAL,
+        NODES,
     ),
     Mutant(
         "dominance empties a component",
@@ -38,7 +38,7 @@ KERNEL = (
         "kernels/contraction.py",
         "if size_upper[k] >= n or b[k] + w <= size_upper[k]:",
         "if True:",
-        INTERVAL,
+        NODES,
     ),
     Mutant(
         "dominance by the nearest point",

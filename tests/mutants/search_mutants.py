@@ -7,6 +7,7 @@ from mutant import Mutant
 INTERVAL = ("interval loop",)
 DUAL = ("dual loop",)
 SDP = ("sdp loop",)
+CONTRACTION = ("tests/search/bounds/semidefinite/test_contraction.py",)
 BNB = ("bnb loop",)
 SPLIT = ("sdp loop, split",)
 SPREAD = ("tests/search/test_spread.py",)
@@ -275,7 +276,7 @@ SEARCH = (
         "search/bounds/semidefinite/contraction.py",
         "[g for g in open_to if apart[best, g] and labels[g] != labels[best]]",
         "[g for g in open_to if labels[g] != labels[best]]",
-        SDP,
+        CONTRACTION,
     ),
     Mutant(
         "prior for the smallest size",

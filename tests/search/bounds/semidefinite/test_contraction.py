@@ -22,7 +22,7 @@ from certmix.problem import (
 )
 from certmix.search.bounds.base import Explored
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
-from certmix.search.bounds.semidefinite.contraction import Region, contract
+from certmix.search.bounds.semidefinite.contraction import Region, contract, pairwise_apart
 from certmix.search.bounds.semidefinite.cuts import Cuts
 from certmix.search.bounds.semidefinite.pools import (
     ComponentPool,
@@ -76,6 +76,24 @@ def test_names_keep_the_best_clustering() -> None:
             assert not np.any(after & ~before), f"seed {seed}"
             assert best_of(found, after) <= best + slack_of(best), f"seed {seed}"
     assert named > 8
+
+
+def test_names_are_for_groups_that_cannot_be_together() -> None:
+    """Whatever clustering tells where to look, groups with names are all apart, and no two are from one cluster."""
+    several = 0
+    for seed in range(60):
+        rng = np.random.default_rng([seed, 73])
+        N, most = int(rng.integers(3, 12)), int(rng.integers(2, 6))
+        apart = np.triu(rng.random((N, N)) < rng.uniform(0.2, 0.9), 1)
+        apart |= apart.T
+        labels = rng.integers(0, 4, N)
+        groups = np.flatnonzero(rng.random(N) < 0.8)
+        chosen = pairwise_apart(groups, apart, labels, most)
+        assert set(chosen) <= set(groups.tolist())
+        assert len(chosen) <= most
+        assert all(apart[i, j] and labels[i] != labels[j] for i, j in itertools.combinations(chosen, 2))
+        several += len(chosen) > 1
+    assert several > 30
 
 
 def ks_of(*constraints: object, K: int = 3, **settings: object) -> list[list[int]]:
