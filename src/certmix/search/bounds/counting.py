@@ -16,7 +16,7 @@ from certmix.search.nodes import Nodes
 from certmix.search.threads import Threads
 
 MOST_SIDES = 24
-ITERATIONS = 100
+ITERATIONS = 400  # of an ascent, which ends by itself long before; cut short it leaves a leaf that no plane splits
 BUDGET = 4  # times the limit of one pricing
 
 

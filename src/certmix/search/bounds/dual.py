@@ -46,7 +46,7 @@ class Tuning:
     most_pricing_nodes: int = 2_000_000  # ... and no more
     open_groups: int = 12  # with fewer, splitting is cheaper than multipliers
     many_components: int = 10  # with so many components, and
-    small_clusters: int = 100  # so few groups for each, and
+    small_clusters: int = 200  # so few groups for each, and
     most_groups: int = 8000  # no more in all, every group has a multiplier of its own
     price_share: float = 0.02  # of the gap that is good enough, for each component: prices are so exact ...
     finest: float = 1e-9  # ... but no more exact than that, in units of the scale

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dpotrf, dtrtri
-from scipy.sparse import csr_matrix
+from scipy.sparse import bmat, csr_matrix
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from certmix.kernels.products import add_products
@@ -30,10 +30,9 @@ class Normal:
     def __init__(self, rows: csr_matrix, border: int) -> None:
         self.n = rows.shape[1] - border
         inner = rows[:, : self.n].tocsr()
-        order = reverse_cuthill_mckee((inner.T @ inner).tocsr(), symmetric_mode=True)
+        self.order = _order(inner)
         place = np.empty(self.n, dtype=np.int64)
-        place[order] = np.arange(self.n)
-        self.order = order.astype(np.int64)
+        place[self.order] = np.arange(self.n)
         self.inner = csr_matrix((inner.data, place[inner.indices], inner.indptr), shape=inner.shape)
         self.inner.sort_indices()
         self.outer = rows[:, self.n :].toarray()
@@ -108,6 +107,16 @@ class Envelope:
             x[own] = panel[:, start - begin :].T @ x[own]
             x[begin:start] -= panel[:, : start - begin].T @ x[own]
         return x
+
+
+def _order(inner: csr_matrix) -> np.ndarray:
+    """Variables in an order in which those of one set are near each other: along the graph of variables and sets.
+
+    The graph of variables alone has an entry for every pair in a set, and takes longer to make than a factor.
+    """
+    both = bmat([[None, inner.T], [inner, None]], format="csr")
+    every = reverse_cuthill_mckee(both, symmetric_mode=True)
+    return np.asarray(every[every < inner.shape[1]], dtype=np.int64)
 
 
 def _inverse(matrix: np.ndarray) -> np.ndarray:
