@@ -16,7 +16,7 @@ from certmix.search.nodes import Nodes
 from certmix.search.threads import Threads
 
 MOST_SIDES = 24
-ITERATIONS = 400  # of an ascent, which ends by itself long before; cut short it leaves a leaf that no plane splits
+ITERATIONS = 400  # of an ascent: it ends by itself, and cut short it leaves a leaf that no plane splits
 BUDGET = 4  # times the limit of one pricing
 
 
