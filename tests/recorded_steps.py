@@ -13,7 +13,7 @@ from certmix.certificate.statement import state as stated
 from certmix.concluding import build_result
 from certmix.ledger import Ledger
 from certmix.options import Options
-from certmix.presolve.instance import Instance, reduce
+from certmix.presolve.instance import reduce
 from certmix.problem import Problem
 from certmix.result import Result
 from certmix.search.bounds.semidefinite import record, steps
@@ -35,17 +35,16 @@ def root_of(problem: Problem) -> Root:
     return Root(statement.read(json.loads(json.dumps(stated(problem)))), problem.data)
 
 
-def checkers_domain(domain: Region, instance: Instance) -> Domain:
+def checkers_domain(domain: Region) -> Domain:
     """The domain of a node of the search, as the checker holds it."""
-    allowed = (domain.mask[:, None] >> np.arange(instance.n_components)) & 1 == 1
     low, high = domain.a.astype(np.int64), domain.b.astype(np.int64)
-    return Domain(allowed, low, high, domain.apart.copy())
+    return Domain(domain.allowed.copy(), low, high, domain.apart.copy())
 
 
 def recorded(state: State, cutoff: float, labels: np.ndarray) -> tuple[steps.Step, Proof, Domain]:
     """The step of a state, its proof, and the domain in which it was made; the state's own domain is narrowed."""
     instance, domain, method = state.instance, state.domain, state.method
-    before = checkers_domain(domain, instance)
+    before = checkers_domain(domain)
     grain = steps.grain_for(1.0, cutoff, 1.0, instance.n_components, len(state.shape.root))
     terms = instance.n_groups + instance.n_features
     proof = prove(method, state.constant, instance.error, terms, grain)
@@ -62,12 +61,12 @@ def recorded(state: State, cutoff: float, labels: np.ndarray) -> tuple[steps.Ste
     return note.entry.steps[0], proof, before
 
 
-def evidence_of(step: steps.Step, n_components: int, **changed: np.ndarray) -> Evidence:
+def evidence_of(step: steps.Step, **changed: np.ndarray) -> Evidence:
     """A step as the checker reads it, some arrays (of steps.Step, or N) replaced."""
     if "N" in changed:
         slack = changed.pop("N").astype(np.int32)
         step = replace(step, packed=steps.zlib.compress(slack.tobytes()), wide=True)
-    store = Store(n_components)
+    store = Store()
     store.add(replace(step, arrays={**step.arrays, **changed}))
     return Evidence({"arrays": PREFIX, "at": 0}, store.arrays())
 

@@ -106,6 +106,8 @@ def make(
     root = as_checked(problem)[1]
     if infeasible:
         return _infeasible(problem, result, root, _late(end, should_stop))
+    if record is not None and not isinstance(record, RunRecord) and record.idle:
+        record = None
     domain = Domain.of(root)
     domain.propagate(root)
     clusterings = count(domain)

@@ -23,6 +23,18 @@ def add_component(table, cost):
 
 
 @njit(nogil=True)
+def add_components(table, cost, times):
+    """The same after so many more components with these costs: by those of one, two, four, ... of them."""
+    while times > 0:
+        if times % 2 == 1:
+            table = add_component(table, cost)
+        times //= 2
+        if times > 0:
+            cost = add_component(cost, cost)
+    return table
+
+
+@njit(nogil=True)
 def profile(costs, count, alone):
     """Cheapest sizes for pools of components that add up to n.
 
@@ -39,17 +51,20 @@ def profile(costs, count, alone):
     """
     P = costs.shape[0]
     n = costs.shape[1] - 1
-    zero = np.full(n + 1, np.inf)
-    zero[0] = 0.0
+    before = np.full((P, n + 1), np.inf)  # totals of the pools before each
+    after = np.full(n + 1, np.inf)  # and of those after the present one
+    before[0, 0] = after[0] = 0.0
+    for p in range(P - 1):
+        before[p + 1] = add_components(before[p], costs[p], count[p])
     total = np.inf
-    for p in range(P):
-        table = zero
-        for other in range(P):
-            for _ in range(count[other] - (1 if other == p else 0)):
-                table = add_component(table, costs[other])
+    for p in range(P - 1, -1, -1):
+        others = before[p] if p == P - 1 else add_component(before[p], after)
+        others = add_components(others, costs[p], count[p] - 1)
         for m in range(n + 1):
-            alone[p, m] = table[n - m]
-            value = table[n - m] + costs[p, m]
+            alone[p, m] = others[n - m]
+            value = others[n - m] + costs[p, m]
             if value < total:
                 total = value
+        if p > 0:
+            after = add_components(after, costs[p], count[p])
     return total

@@ -144,7 +144,7 @@ def test_exclusion_keeps_everything_below_the_cutoff(step: str) -> None:
             proof = state.prove()
             pooled, threads = (state.shape, state.method, proof, cutoff), Threads(1)
             M = len(state.shape.root)
-            sizes, gone = [p.sizes for p in state.pools], np.zeros(M, dtype=np.int64)
+            sizes, gone = [p.sizes for p in state.pools], np.zeros_like(state.shape.allowed)
             pairs = np.zeros((M, M), dtype=bool)
             if step in ("sizes", "all"):
                 sizes = sizes_left(state.method, proof, cutoff)

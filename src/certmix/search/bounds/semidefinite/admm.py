@@ -108,6 +108,10 @@ class Method:
             out[self.pools[block.pool].index, block.pool] += (block.x @ r) / r
         return out
 
+    def by_pool(self) -> list[list[SizeBlock]]:
+        """The blocks of every pool."""
+        return by_pool(self.blocks, len(self.pools))
+
     def forget_slack(self) -> None:
         """The multipliers N of the last proof are not needed any more."""
         for block in self.blocks:
@@ -246,13 +250,19 @@ def level_of(values: np.ndarray, count: float) -> float:
     return float(level[reached[-1]] if len(reached) else values[0])
 
 
+def by_pool(blocks: list[SizeBlock], count: int) -> list[list[SizeBlock]]:
+    found: list[list[SizeBlock]] = [[] for _ in range(count)]
+    for b in blocks:
+        found[b.pool].append(b)
+    return found
+
+
 def awake(blocks: list[SizeBlock], pools: list[ComponentPool]) -> list[SizeBlock]:
     """The blocks to work on: all but those that held next to nothing, next to nothing together as well."""
     idle = set()
-    for p, pool in enumerate(pools):
+    for pool, mine in zip(pools, by_pool(blocks, len(pools)), strict=True):
         left = TUNING.idle_share * pool.count
-        mine = sorted((b for b in blocks if b.pool == p), key=lambda b: b.trace)
-        for b in mine[:-1]:  # the fullest never sleeps
+        for b in sorted(mine, key=lambda b: b.trace)[:-1]:  # the fullest never sleeps
             left -= b.trace
             if b.trace > TUNING.idle_trace or left < 0.0:
                 break

@@ -105,6 +105,11 @@ class Recorder:
         entry = self.entries[node]
         entry.closed, entry.best, entry.given = True, None, None
 
+    @property
+    def idle(self) -> bool:
+        """Whether nothing was visited: a first bound was enough."""
+        return not (self.full or any(e.closed or e.steps or e.best is not None for e in self.entries))
+
     def state(self) -> State:
         """The tree and its steps; nothing when they were dropped. Visits may go on meanwhile."""
         if self.full or not self.entries:
@@ -187,8 +192,8 @@ class NodeNote(Note):
         self._best: UnpackedStep | None = None
 
     def named(self, before: np.ndarray, after: np.ndarray) -> None:
-        groups = np.flatnonzero(before != after)
-        names = np.round(np.log2(after[groups])).astype(np.int32)
+        groups = np.flatnonzero((before != after).any(axis=1))
+        names = after[groups].argmax(axis=1).astype(np.int32)
         self._add(Step("name", {"groups": groups.astype(np.int32), "components": names}))
 
     def proved(self, shape: Contraction, method: Method, proof: Proof) -> None:

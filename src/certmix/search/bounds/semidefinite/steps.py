@@ -133,21 +133,20 @@ AnyStep = Step | ShelvedStep
 def pack_alone(draft: UnpackedStep) -> Step:
     """The step of a proof that excludes nothing."""
     M = len(draft.shape.root)
-    return pack(draft, np.zeros(M, dtype=np.int64), np.zeros((M, M), dtype=bool))
+    return pack(draft, np.zeros_like(draft.shape.allowed), np.zeros((M, M), dtype=bool))
 
 
 def pack(draft: UnpackedStep, gone: np.ndarray, pairs: np.ndarray) -> Step:
-    """The step of a proof. ``gone`` (per super-point, bits of components) and ``pairs`` are what it excludes."""
+    """The step of a proof. ``gone`` (of every super-point, components) and ``pairs`` are what it excludes."""
     shape, M = draft.shape, len(draft.shape.root)
-    K = max(int(k) for ks in draft.components for k in ks) + 1
-    of_component = np.full(K, -1, dtype=np.int8)
+    of_component = np.full(gone.shape[1], -1, dtype=np.int32)
     for p, ks in enumerate(draft.components):
         of_component[ks] = p
     candidates = np.zeros((len(draft.index), M), dtype=bool)
     excluded = np.zeros_like(candidates)
     for p, (ks, index) in enumerate(zip(draft.components, draft.index, strict=True)):
         candidates[p, index] = True
-        excluded[p] = (gone & (np.int64(1) << np.int64(ks[0]))) != 0
+        excluded[p] = gone[:, ks[0]]
     cuts, multipliers, counts = [], [], []
     for (ends, signs), rounded in zip(draft.cuts, draft.rounded, strict=True):
         triples, used = _triples(ends, signs), np.flatnonzero(rounded.cuts > 0.0)
