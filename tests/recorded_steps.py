@@ -55,7 +55,7 @@ def recorded(state: State, cutoff: float, labels: np.ndarray) -> tuple[steps.Ste
         note.closed()
     else:
         given = (state.shape, method, proof, cutoff)
-        gone, pairs = members_gone(*given, Threads(1)), pairs_apart(*given, labels, Threads(1))
+        gone, pairs = members_gone(*given), pairs_apart(*given, labels)
         note.excluded(gone, pairs)
         Exclusions(sizes, gone, pairs).apply(domain, state.shape, method)
     return note.entry.steps[0], proof, before
@@ -65,7 +65,9 @@ def evidence_of(step: steps.Step, **changed: np.ndarray) -> Evidence:
     """A step as the checker reads it, some arrays (of steps.Step, or N) replaced."""
     if "N" in changed:
         slack = changed.pop("N").astype(np.int32)
-        step = replace(step, packed=steps.zlib.compress(slack.tobytes()), wide=True)
+        packed = np.frombuffer(steps.zlib.compress(slack.tobytes()), dtype=np.uint8)
+        about = np.array([1.0, True, step.bound])
+        step = replace(step, arrays={**step.arrays, "packed": packed, "about": about})
     store = Store()
     store.add(replace(step, arrays={**step.arrays, **changed}))
     return Evidence({"arrays": PREFIX, "at": 0}, store.arrays())

@@ -15,9 +15,10 @@ import numpy as np
 
 from certmix.certificate.draft import Unproved, checked, incumbent, stated
 from certmix.io.certificates import Certificate
-from certmix.io.npz import NestedArrays, Spool, Stored
+from certmix.io.npz import NestedArrays
 from certmix.problem import Problem
 from certmix.result import Result
+from certmix.spool import Spool, Stored
 from certmix.verify.check import Verdict
 from certmix.verify.rounding import total_below
 

@@ -151,7 +151,7 @@ class Store:
             return self._numbers[step.number]
         slack = step.slack()
         parts = {**step.arrays, "N2": slack[:0], "N4": slack[:0]}
-        parts["N4" if step.wide else "N2"] = slack
+        parts["N4" if slack.dtype == np.int32 else "N2"] = slack
         for field in FIELDS:
             self._parts[field].append(parts[field].ravel())
         self._numbers[step.number] = len(self._parts["T"]) - 1

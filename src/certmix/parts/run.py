@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from certmix.cluster import Cluster
-from certmix.io.npz import Spool
 from certmix.ledger import Ledger, Observer
 from certmix.local.moves import LocalSearch
 from certmix.options import Options
@@ -31,6 +30,7 @@ from certmix.problem import Point, Problem
 from certmix.problem.restriction import Restriction
 from certmix.search.stopping import stop_reason
 from certmix.search.threads import Threads
+from certmix.spool import Spool
 from certmix.state import State
 from certmix.status import Termination
 from certmix.stopping import Stop

@@ -101,7 +101,7 @@ class SemidefiniteBound:
             "allowed": instance.allowed,
             "a": instance.size_lower.astype(np.float64),
             "b": np.minimum(instance.size_upper, instance.n_samples).astype(np.float64),
-            "record": self.recorder.add_root(),
+            "record": self.recorder.add(),
             "bound": -math.inf,
             "warm": None,
         }
@@ -141,7 +141,9 @@ class SemidefiniteBound:
                 child["b"][alike[0]] = size
             else:
                 child["a"][alike] = size + 1
-            child["record"] = self.recorder.add_size(root["record"], int(alike[0]), size, inside)
+            child["record"] = self.recorder.add(
+                root["record"], component=int(alike[0]), size=size, inside=inside
+            )
             if not self._around.stop():  # a first bound of each, before one of them has all the time
                 region = Region(child["allowed"], child["a"], child["b"], apart).copy()
                 note = self.recorder.begin(child["record"])
@@ -270,7 +272,9 @@ class SemidefiniteBound:
                 child = row.take(np.array([0]))
                 child["allowed"][0, group] = left
                 child["depth"][0] += 1
-                child["record"][0] = self.recorder.add(int(row["record"][0]), group, int(same[0]), inside)
+                child["record"][0] = self.recorder.add(
+                    int(row["record"][0]), group=group, component=int(same[0]), inside=inside
+                )
                 children.append(child)
         return Nodes.join(children) if children else nodes.take(np.zeros(0, dtype=np.int64))
 

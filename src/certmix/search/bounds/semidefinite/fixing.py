@@ -11,7 +11,6 @@ from certmix.search.bounds.semidefinite.admm import Method
 from certmix.search.bounds.semidefinite.contraction import Contraction, Region, pairwise_apart, undecided
 from certmix.search.bounds.semidefinite.pools import ComponentPool, SizeBlock
 from certmix.search.bounds.semidefinite.safe import Proof
-from certmix.search.threads import Threads
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,6 @@ def impossible(
     method: Method,
     proof: Proof,
     cutoff: float,
-    threads: Threads,
 ) -> np.ndarray:
     """For pairs of positions in pool p (column -1: the row alone): cannot be together in any of its ``blocks``."""
     pool = method.pools[p]
@@ -126,14 +124,12 @@ def impossible(
         def work(first: int, last: int) -> None:
             find_apart(first, last, *pairs, *known, found)  # noqa: B023
 
-        threads.over(len(test), work)
+        method.threads.over(len(test), work)
         hopeless[test[found]] = False
     return hopeless
 
 
-def members_gone(
-    shape: Contraction, method: Method, proof: Proof, cutoff: float, threads: Threads
-) -> np.ndarray:
+def members_gone(shape: Contraction, method: Method, proof: Proof, cutoff: float) -> np.ndarray:
     """(M, K) bool: the components that super-points cannot be in."""
     gone, several = np.zeros_like(shape.allowed), undecided(shape.allowed)
     blocks = method.by_pool()
@@ -142,7 +138,7 @@ def members_gone(
         if len(rows) == 0:
             continue
         columns = np.full(len(rows), pool.must, dtype=np.int64)
-        out = impossible(rows, columns, p, blocks[p], method, proof, cutoff, threads)
+        out = impossible(rows, columns, p, blocks[p], method, proof, cutoff)
         gone[np.ix_(pool.index[rows[out]], pool.components)] = True
     return gone
 
@@ -164,12 +160,7 @@ def margins(shape: Contraction, by_point: np.ndarray) -> np.ndarray:
 
 
 def pairs_apart(
-    shape: Contraction,
-    method: Method,
-    proof: Proof,
-    cutoff: float,
-    labels: np.ndarray,
-    threads: Threads,
+    shape: Contraction, method: Method, proof: Proof, cutoff: float, labels: np.ndarray
 ) -> np.ndarray:
     """(M, M) bool: pairs of super-points that no pool can hold together, beyond those that are known.
 
@@ -187,7 +178,7 @@ def pairs_apart(
     apart = np.zeros((M, M), dtype=bool)
 
     def look(first: np.ndarray, second: np.ndarray) -> None:
-        found = _nowhere(first, second, M, method, proof, cutoff, threads)
+        found = _nowhere(first, second, M, method, proof, cutoff)
         apart[first[found], second[found]] = apart[second[found], first[found]] = True
 
     first, second = np.nonzero(np.triu(test, 1))
@@ -203,13 +194,7 @@ def pairs_apart(
 
 
 def _nowhere(
-    first: np.ndarray,
-    second: np.ndarray,
-    M: int,
-    method: Method,
-    proof: Proof,
-    cutoff: float,
-    threads: Threads,
+    first: np.ndarray, second: np.ndarray, M: int, method: Method, proof: Proof, cutoff: float
 ) -> np.ndarray:
     """For pairs of super-points: no pool can hold them together."""
     left, blocks = np.ones(len(first), dtype=bool), method.by_pool()
@@ -219,6 +204,6 @@ def _nowhere(
         here = np.flatnonzero(left & (place[first] >= 0) & (place[second] >= 0))
         if len(here):
             pairs = place[first[here]], place[second[here]]
-            out = impossible(*pairs, p, blocks[p], method, proof, cutoff, threads)
+            out = impossible(*pairs, p, blocks[p], method, proof, cutoff)
             left[here[~out]] = False
     return left

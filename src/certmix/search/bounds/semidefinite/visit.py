@@ -265,7 +265,7 @@ class NodeVisit:
             self.note.closed()
             self.bound = math.inf
             return Next.CLOSE
-        gone = members_gone(shape, method, proof, self.cutoff, self.threads)
+        gone = members_gone(shape, method, proof, self.cutoff)
         found = Exclusions(sizes, gone, self._pairs_apart(proof))
         if not found.anything(method):
             return Next.GO_ON
@@ -286,7 +286,7 @@ class NodeVisit:
         few = not named or len(shape.root) <= TUNING.paired_points
         if few and self._gap < TUNING.paired_gain * self.paired:
             self.paired = self._gap
-            return pairs_apart(shape, method, proof, self.cutoff, self.around.labels, self.threads)
+            return pairs_apart(shape, method, proof, self.cutoff, self.around.labels)
         return np.zeros((0, 0), dtype=bool)
 
     def _would_name(self, found: Exclusions) -> bool:
