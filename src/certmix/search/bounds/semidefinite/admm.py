@@ -38,13 +38,9 @@ class Tuning:
     idle_every: int = 5  # iterations between two looks at a block that held next to nothing
     idle_trace: float = 0.05  # the most that such a block may hold, in components
     idle_share: float = 0.1  # the most that those of a pool may hold together, as a share of its components
-    balance: float = (
-        3.0  # how much larger than the other one a residual must be for the penalty to be changed
-    )
-    penalty_factor: float = 1.5  # by how much it is changed then
-    single_share: float = (
-        0.02  # of the gap that single precision may cost all components together: then it is used
-    )
+    balance: float = 3.0  # how much larger than the other a residual is where the penalty is changed ...
+    penalty_factor: float = 1.5  # ... by so much
+    single_share: float = 0.02  # of the gap that single precision may cost where it is used
 
 
 TUNING = Tuning()

@@ -47,9 +47,7 @@ class Tuning:
     refine_gain: float = 0.3
     paired_points: int = 200  # with named components and more super-points, pairs are not looked at
     paired_gain: float = 0.8  # share of the gap that must be left at most since pairs were last looked at
-    largest_gap: float = (
-        0.05  # per sample, in units of the scale: with a larger one roundings are as with this
-    )
+    largest_gap: float = 0.05  # per sample, in units of the scale: larger ones are rounded like this
 
 
 TUNING = Tuning()
