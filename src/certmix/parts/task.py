@@ -28,13 +28,8 @@ from certmix.stopping import Abandoned, Stop, attend, under
 
 LEAST_BUDGET = 1.0  # seconds that a proof may take however short the search was
 PROOF_SHARE = 0.5  # ... and of the seconds of the search
-CUT_SHORT = (
-    ArithmeticError,
-    LookupError,
-    MemoryError,
-    RuntimeError,
-    ValueError,
-)  # what half a kernel may lead to
+# What half a kernel may lead to.
+CUT_SHORT = (ArithmeticError, LookupError, MemoryError, RuntimeError, ValueError)
 LATE = 0.5  # share of the time that is kept for a proof in which the search may end by itself
 GIVEN = 0.05  # share of an open gap that a proof may lose: with some slack it is much smaller
 

@@ -36,17 +36,11 @@ class SemidefiniteBound:
 
     Parameters
     ----------
-    instance : Instance
-    labels : ndarray of n labels, optional
-        A good clustering, to start from.
-    should_stop, on_root_bound : callables
-        Asked between rounds; told about every bound that the root proves.
-    recorder : Recorder
-        Writes the proof down, if it does. The search is the same with any.
-    split_from : int
-        From so many groups on the root is split by the smallest size.
-    entries : float, optional
-        How many the blocks of a node may have, one matrix of each; see :func:`.pools.most_entries`.
+    labels : (n,), of a good clustering to start from, if one is known
+    should_stop, on_root_bound : asked between rounds; told about every bound that the root proves
+    recorder : writes the proof down, if it does; the search is the same with any
+    split_from : from so many groups on the root is split by the smallest size
+    entries : how many the blocks of a node may have, one matrix of each; by default :func:`.pools.most_entries`
     """
 
     reaches = True
