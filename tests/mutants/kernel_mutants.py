@@ -402,8 +402,8 @@ KERNEL = (
         "profile off by one",
         "The other components may hold one sample fewer than there are.",
         "kernels/profiles.py",
-        "alone[p, m] = table[n - m]",
-        "alone[p, m] = table[max(n - m - 1, 0)]",
+        "alone[p, m] = others[n - m]",
+        "alone[p, m] = others[max(n - m - 1, 0)]",
         SDP,
     ),
     # -- one dimension -----------------------------------------------------------------------------------------
