@@ -84,9 +84,8 @@ def small_instances(
 
 def inside(found: Clusterings, domain: Region) -> np.ndarray:
     """(L,) bool: the feasible clusterings that a domain admits."""
-    N, K = found.labels.shape[1], found.instance.n_components
-    bits = (domain.mask[:, None] >> np.arange(K)) & 1 == 1
-    good = found.feasible & bits[np.arange(N), found.labels].all(axis=1)
+    N = found.labels.shape[1]
+    good = found.feasible & domain.allowed[np.arange(N), found.labels].all(axis=1)
     good &= ((found.sizes >= domain.a) & (found.sizes <= domain.b)).all(axis=1)
     same = found.labels[:, :, None] == found.labels[:, None, :]
     return np.asarray(good & ~(same & domain.apart & ~np.eye(N, dtype=bool)).any(axis=(1, 2)))
@@ -102,16 +101,14 @@ def slack_of(value: float) -> float:
 
 def root_domain(instance: Instance, empty: np.ndarray) -> Region:
     """Everything with the given components empty and the others not."""
-    N, K, n = instance.n_groups, instance.n_components, instance.n_samples
-    bits = np.int64(1) << np.arange(K, dtype=np.int64)
+    N, n = instance.n_groups, instance.n_samples
     a = np.maximum(instance.size_lower, 1).astype(np.float64)
     b = np.minimum(instance.size_upper, n).astype(np.float64)
     a[empty] = b[empty] = 0.0
-    mask = np.where(instance.allowed & ~empty, bits, 0).sum(axis=1).astype(np.int64)
     apart = np.zeros((N, N), dtype=bool)
     i, j = instance.conflicts[:, 0], instance.conflicts[:, 1]
     apart[i, j] = apart[j, i] = True
-    return Region(mask, a, b, apart)
+    return Region(instance.allowed & ~empty, a, b, apart)
 
 
 def random_domain(rng: np.random.Generator, found: Clusterings, row: int) -> Region:
@@ -121,8 +118,7 @@ def random_domain(rng: np.random.Generator, found: Clusterings, row: int) -> Reg
     N, K = found.instance.n_groups, found.instance.n_components
     keep = rng.choice([0.3, 0.7, 1.0, 1.0])
     for g in range(N):
-        kept = (rng.random(K) < keep) | (np.arange(K) == labels[g])
-        domain.mask[g] &= np.int64(((1 << np.arange(K)) * kept).sum())
+        domain.allowed[g] &= (rng.random(K) < keep) | (np.arange(K) == labels[g])
     for k in np.flatnonzero(sizes > 0):
         if rng.random() < 0.3:
             domain.a[k] = max(domain.a[k], sizes[k] - rng.integers(0, 3))
@@ -225,7 +221,7 @@ def narrowed(rng: np.random.Generator, state: State, row: np.ndarray) -> State |
     """A child of a node that still admits the clustering ``row``, started from where its parent stopped."""
     domain, instance = state.domain.copy(), state.instance
     for g in rng.permutation(instance.n_groups)[: rng.integers(1, 4)]:
-        domain.mask[g] = np.int64(1) << np.int64(row[g])
+        domain.allowed[g] = np.arange(instance.n_components) == row[g]
     if not domain.propagate(instance, instance_arrays(instance)) or np.all(domain.decided() >= 0):
         return None
     shape = contract(domain, instance)

@@ -13,7 +13,7 @@ from certmix.certificate.statement import state as stated
 from certmix.concluding import build_result
 from certmix.ledger import Ledger
 from certmix.options import Options
-from certmix.presolve.instance import Instance, reduce
+from certmix.presolve.instance import reduce
 from certmix.problem import Problem
 from certmix.result import Result
 from certmix.search.bounds.semidefinite import record, steps
@@ -35,18 +35,17 @@ def root_of(problem: Problem) -> Root:
     return Root(statement.read(json.loads(json.dumps(stated(problem)))), problem.data)
 
 
-def checkers_domain(domain: Region, instance: Instance) -> Domain:
+def checkers_domain(domain: Region, n_samples: int) -> Domain:
     """The domain of a node of the search, as the checker holds it."""
-    allowed = (domain.mask[:, None] >> np.arange(instance.n_components)) & 1 == 1
     low, high = domain.a.astype(np.int64), domain.b.astype(np.int64)
-    sizes = np.ones((instance.n_components, instance.n_samples + 1), dtype=bool)
-    return Domain(allowed, low, high, np.argwhere(domain.apart), sizes)
+    sizes = np.ones((domain.allowed.shape[1], n_samples + 1), dtype=bool)
+    return Domain(domain.allowed.copy(), low, high, np.argwhere(domain.apart), sizes)
 
 
 def recorded(state: State, cutoff: float, labels: np.ndarray) -> tuple[steps.Step, Proof, Domain]:
     """The step of a state, its proof, and the domain in which it was made; the state's own domain is narrowed."""
     instance, domain, method = state.instance, state.domain, state.method
-    before = checkers_domain(domain, instance)
+    before = checkers_domain(domain, instance.n_samples)
     grain = steps.grain_for(1.0, cutoff, 1.0, instance.n_components, len(state.shape.root))
     terms = instance.n_groups + instance.n_features
     proof = prove(method, state.constant, instance.error, terms, grain)
@@ -57,18 +56,20 @@ def recorded(state: State, cutoff: float, labels: np.ndarray) -> tuple[steps.Ste
         note.closed()
     else:
         given = (state.shape, method, proof, cutoff)
-        gone, pairs = members_gone(*given, Threads(1)), pairs_apart(*given, labels, Threads(1))
+        gone, pairs = members_gone(*given), pairs_apart(*given, labels)
         note.excluded(gone, pairs)
         Exclusions(sizes, gone, pairs).apply(domain, state.shape, method)
     return note.entry.steps[0], proof, before
 
 
-def evidence_of(step: steps.Step, n_components: int, **changed: np.ndarray) -> Evidence:
+def evidence_of(step: steps.Step, **changed: np.ndarray) -> Evidence:
     """A step as the checker reads it, some arrays (of steps.Step, or N) replaced."""
     if "N" in changed:
         slack = changed.pop("N").astype(np.int32)
-        step = replace(step, packed=steps.zlib.compress(slack.tobytes()), wide=True)
-    store = Store(n_components)
+        packed = np.frombuffer(steps.zlib.compress(slack.tobytes()), dtype=np.uint8)
+        about = np.array([1.0, True, step.bound])
+        step = replace(step, arrays={**step.arrays, "packed": packed, "about": about})
+    store = Store()
     store.add(replace(step, arrays={**step.arrays, **changed}))
     return Evidence({"arrays": PREFIX, "at": 0}, store.arrays())
 

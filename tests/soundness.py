@@ -144,6 +144,8 @@ def covered(problem: Problem, truth: Truth) -> list[str]:
         < problem.n_features,
         "far from the origin": np.abs(y.mean(axis=0)).max() > 100 * np.ptp(y, axis=0).max(),
         "a singleton in the optimum": sizes is not None and np.any(sizes == 1),
+        "a component for every sample": problem.n_components == problem.n_samples,
+        "one component less than samples": problem.n_components == problem.n_samples - 1,
         "an empty component in the optimum": sizes is not None and np.any(sizes == 0),
         "infeasible": truth.infeasible,
     }

@@ -402,8 +402,8 @@ KERNEL = (
         "profile off by one",
         "The other components may hold one sample fewer than there are.",
         "kernels/profiles.py",
-        "alone[p] = table[::-1]",
-        "alone[p] = np.append(table[-2::-1], table[0])",
+        "alone[p] = others[::-1]",
+        "alone[p] = np.append(others[-2::-1], others[0])",
         SDP,
     ),
     # -- one dimension -----------------------------------------------------------------------------------------

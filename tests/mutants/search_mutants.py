@@ -322,8 +322,8 @@ SEARCH = (
         "sdp: a lost child",
         "Where a group is not in a component is never looked at.",
         "search/bounds/semidefinite/bound.py",
-        "                if left == 0:\n",
-        "                if left == 0 or not inside:\n",
+        "                if not left.any():\n",
+        "                if not (left.any() and inside):\n",
         SDP,
     ),
     Mutant(

@@ -12,12 +12,13 @@ import certmix
 from certmix import Problem, solve
 from certmix.certificate.parts import PartProof
 from certmix.engines import engine, why_not
-from certmix.io.npz import NestedArrays, Spool
+from certmix.io.npz import NestedArrays
 from certmix.parts import task as parts_task
 from certmix.parts.account import Part
 from certmix.parts.task import PartTask
 from certmix.problem import CannotLink, DirichletPrior, GaussianPrior, MinimumSize, MustLink
 from certmix.problem.restriction import Restriction
+from certmix.spool import Spool
 from claims import find_truth
 from random_instances import random_problem
 

@@ -73,7 +73,7 @@ def test_a_semidefinite_node_comes_back_as_it_was() -> None:
     bound = SemidefiniteBound(reduce(problem), labels)
     nodes = children(bound, problem.objective.best(labels).value, 2)
     back = bound.restored(bound.packed(nodes))
-    for name in ("bound", "depth", "mask", "a", "b", "group", "component", "record", "root"):
+    for name in ("bound", "depth", "allowed", "a", "b", "group", "component", "record", "root"):
         assert np.array_equal(nodes[name], back[name]), name
     for i in range(len(nodes)):
         assert np.array_equal(nodes["apart"][i], back["apart"][i])

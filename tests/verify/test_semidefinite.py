@@ -96,7 +96,7 @@ def test_no_step_proves_more_than_enumeration(first: int) -> None:
             after = before.copy()
             scale = float(np.abs(step.arrays["T"]).sum()) + float(np.abs(proof.level).max()) + abs(cutoff)
             target = cutoff - 1e-9 * scale
-            bound = semidefinite(root, after, evidence_of(step, root.K), target)
+            bound = semidefinite(root, after, evidence_of(step), target)
             assert_sound(found, before, after, bound, target)
             accepted += 1
     assert accepted > 20
@@ -117,7 +117,7 @@ def test_claims_of_any_kind_are_refused_or_true() -> None:
             claims = {"members": np.packbits(members), "pairs": np.packbits(pairs)}
             after = before.copy()
             try:
-                bound = semidefinite(root, after, evidence_of(step, root.K, **claims), target)
+                bound = semidefinite(root, after, evidence_of(step, **claims), target)
             except Rejected:
                 refused += 1
                 continue
@@ -140,7 +140,7 @@ def test_prices_of_any_sets_are_refused_or_true() -> None:
             changed = {"sets": np.packbits(sets), "set_price": price}
             after = before.copy()
             try:
-                bound = semidefinite(root, after, evidence_of(step, root.K, **changed), target)
+                bound = semidefinite(root, after, evidence_of(step, **changed), target)
             except Rejected:
                 refused += 1
                 continue
@@ -175,7 +175,7 @@ def test_the_price_of_a_set_is_not_negative() -> None:
     inside = np.packbits(np.arange(len(step.arrays["T"])) == 0)
     changed = {"sets": inside, "set_price": np.array([-1.0])}
     with pytest.raises(Rejected, match="the price of a set of a step is negative"):
-        semidefinite(root, before, evidence_of(step, root.K, **changed), cutoff)
+        semidefinite(root, before, evidence_of(step, **changed), cutoff)
 
 
 # -- twins ---------------------------------------------------------------------------------------------------
@@ -187,12 +187,11 @@ def test_the_step_proves_what_the_search_proved() -> None:
         cutoff = random_cutoff(rng, found, state)
         step, proof, before = recorded(state, cutoff, labels)
         root = root_of(found.instance.problem)
-        bound = semidefinite(root, before, evidence_of(step, root.K), cutoff - 1e-8 * max(1.0, abs(cutoff)))
+        bound = semidefinite(root, before, evidence_of(step), cutoff - 1e-8 * max(1.0, abs(cutoff)))
         assert bound == pytest.approx(proof.bound, rel=1e-8, abs=1e-8)
         if proof.bound < cutoff:
             compared += 1
-            allowed = (state.domain.mask[:, None] >> np.arange(root.K)) & 1 == 1
-            assert (before.allowed <= allowed).all()
+            assert (before.allowed <= state.domain.allowed).all()
             pairs = set(map(tuple, before.apart.tolist()))
             assert set(map(tuple, np.argwhere(state.domain.apart).tolist())) <= pairs
     assert compared > 8
@@ -319,7 +318,7 @@ def honest() -> list[tuple[Clusterings, Step, Domain, float]]:
     for found, state, labels in settled_states(80_000, 40, 96):
         step, _, before = recorded(state, math.inf, labels)
         root = root_of(found.instance.problem)
-        bound = semidefinite(root, before.copy(), evidence_of(step, root.K), math.inf)
+        bound = semidefinite(root, before.copy(), evidence_of(step), math.inf)
         if len(step.arrays["T"]) > 3 and len(step.arrays["cut_multiplier"]) > 2 and step.slack().max() > 0:
             steps.append((found, step, before, bound))
     assert len(steps) >= 5
@@ -330,7 +329,7 @@ def test_honest_steps_reach_their_target(honest: list[tuple[Clusterings, Step, D
     """Untampered, each of these steps settles a node: what the next test rejects is the tampering."""
     for found, step, before, target in honest:
         root = root_of(found.instance.problem)
-        assert semidefinite(root, before.copy(), evidence_of(step, root.K), target) >= target
+        assert semidefinite(root, before.copy(), evidence_of(step), target) >= target
 
 
 @pytest.mark.parametrize("how", TAMPERINGS)
@@ -343,7 +342,7 @@ def test_tampered_steps_settle_nothing(
         root = root_of(found.instance.problem)
         after = before.copy()
         try:
-            bound = semidefinite(root, after, evidence_of(step, root.K, **TAMPERINGS[how](step)), target)
+            bound = semidefinite(root, after, evidence_of(step, **TAMPERINGS[how](step)), target)
         except Rejected:
             continue
         assert_sound(found, before, after, bound, target)
@@ -353,7 +352,7 @@ def test_tampered_steps_settle_nothing(
 
 def mutated(rng: np.random.Generator, step: Step) -> dict[str, np.ndarray]:
     """One array of a step with something wrong in it."""
-    field = str(rng.choice([*step.arrays, "N"]))
+    field = str(rng.choice([*(name for name in step.arrays if name not in ("packed", "about")), "N"]))
     array = np.array(step.slack() if field == "N" else step.arrays[field])
     if array.size == 0:
         return {field: np.ones(3, dtype=array.dtype)}
@@ -391,7 +390,7 @@ def test_no_mutation_proves_what_is_false(honest: list[tuple[Clusterings, Step, 
             )
             damage = {**mutated(rng, step), **(mutated(rng, step) if rng.random() < 0.3 else {})}
             try:
-                bound = semidefinite(root, after, evidence_of(step, root.K, **damage), target)
+                bound = semidefinite(root, after, evidence_of(step, **damage), target)
             except Rejected:
                 refused += 1
                 continue
@@ -426,5 +425,5 @@ def test_what_the_best_clustering_has_cannot_be_excluded(
         for claim in claims:
             tried += 1
             with pytest.raises(Rejected):
-                semidefinite(root, before.copy(), evidence_of(step, root.K, **claim), target)
+                semidefinite(root, before.copy(), evidence_of(step, **claim), target)
     assert tried > 40

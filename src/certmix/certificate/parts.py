@@ -15,9 +15,9 @@ import numpy as np
 
 from certmix.certificate.draft import Pieces, Unproved
 from certmix.io.certificates import Certificate
-from certmix.io.npz import Spool, Stored
 from certmix.problem import Problem
 from certmix.result import Result
+from certmix.spool import Spool, Stored
 from certmix.verify.check import Verdict
 from certmix.verify.rounding import total_below
 

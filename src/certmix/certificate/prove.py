@@ -102,6 +102,8 @@ def make(
         draft = Draft()
         refute(root, draft, in_conflict(problem, root), _late(end, should_stop))
         return checked(draft.refutation(problem, result), problem)
+    if record is not None and not isinstance(record, RunRecord) and record.idle:
+        record = None
     domain = Domain.of(root)
     domain.propagate(root)
     clusterings = count(domain)

@@ -93,7 +93,7 @@ def tell(recorder: Recorder, problem: Problem, result: Result) -> Draft:
         raise Unproved(f"its proof takes more than {recorder.most_bytes // 2**20} MB")
     entries = recorder.entries
     inner = {entry.parent for entry in entries}
-    draft, stored = Draft(), Store(result.n_components)
+    draft, stored = Draft(), Store()
     number: list[int] = []
     for i, entry in enumerate(entries):
         if entry.parent < 0:
@@ -125,8 +125,7 @@ def tell(recorder: Recorder, problem: Problem, result: Result) -> Draft:
 class Store:
     """The arrays of all steps, one after another."""
 
-    def __init__(self, n_components: int) -> None:
-        self._n_components = n_components
+    def __init__(self) -> None:
         self._numbers: dict[int, int] = {}
         self._parts: dict[str, list[np.ndarray]] = {field: [] for field in FIELDS}
 
@@ -134,11 +133,9 @@ class Store:
         """Append a step unless it is there already, as the bound of several leaves; its number."""
         if step.number in self._numbers:
             return self._numbers[step.number]
-        pool = np.full(self._n_components, -1, dtype=np.int8)
-        pool[: len(step.arrays["pool"])] = step.arrays["pool"]
         slack = step.slack()
-        parts = {**step.arrays, "pool": pool, "N2": slack[:0], "N4": slack[:0]}
-        parts["N4" if step.wide else "N2"] = slack
+        parts = {**step.arrays, "N2": slack[:0], "N4": slack[:0]}
+        parts["N4" if slack.dtype == np.int32 else "N2"] = slack
         for field in FIELDS:
             self._parts[field].append(parts[field].ravel())
         self._numbers[step.number] = len(self._parts["T"]) - 1

@@ -19,6 +19,18 @@ def add_component(table, cost):
 
 
 @njit()
+def add_components(table, cost, times):
+    """The same after so many more components with these costs: by those of one, two, four, ... of them."""
+    while times > 0:
+        if times % 2 == 1:
+            table = add_component(table, cost)
+        times //= 2
+        if times > 0:
+            cost = add_component(cost, cost)
+    return table
+
+
+@njit()
 def profile(costs, count, alone):
     """Cheapest sizes for pools of components that add up to n; returns their total.
 
@@ -28,14 +40,17 @@ def profile(costs, count, alone):
     """
     P = costs.shape[0]
     n = costs.shape[1] - 1
-    zero = np.full(n + 1, np.inf)
-    zero[0] = 0.0
+    before = np.full((P, n + 1), np.inf)  # totals of the pools before each
+    after = np.full(n + 1, np.inf)  # and of those after the present one
+    before[0, 0] = after[0] = 0.0
+    for p in range(P - 1):
+        before[p + 1] = add_components(before[p], costs[p], count[p])
     total = np.inf
-    for p in range(P):
-        table = zero
-        for other in range(P):
-            for _ in range(count[other] - (1 if other == p else 0)):
-                table = add_component(table, costs[other])
-        alone[p] = table[::-1]
+    for p in range(P - 1, -1, -1):
+        others = before[p] if p == P - 1 else add_component(before[p], after)
+        others = add_components(others, costs[p], count[p] - 1)
+        alone[p] = others[::-1]
         total = min(total, np.min(alone[p] + costs[p]))
+        if p > 0:
+            after = add_components(after, costs[p], count[p])
     return total

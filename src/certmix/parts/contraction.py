@@ -24,8 +24,7 @@ from certmix.observers.base import Silent
 from certmix.presolve.instance import reduce
 from certmix.problem import MustLink, Problem
 from certmix.rounding import EPS
-from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
-from certmix.search.bounds.semidefinite.contraction import Region
+from certmix.search.bounds.semidefinite.bound import SemidefiniteBound, region_of
 from certmix.search.bounds.semidefinite.record import NO_RECORD, Recorder
 from certmix.search.threads import Threads
 from certmix.status import Termination
@@ -79,7 +78,7 @@ def together(
     with threadpool_limits(1):  # many small matrices: threads would only get in each other's way
         nodes = bound.root()
         for i in range(len(nodes)):
-            region = Region(*(nodes[name][i] for name in ("mask", "a", "b", "apart"))).copy()
+            region = region_of(nodes, i).copy()
             record = int(nodes["record"][i])
             note, start = recorder.begin(record), nodes["warm"][i]
             visited = bound.visit(region, start, -math.inf, cutoff, Threads(1), i, note)

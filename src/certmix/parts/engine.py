@@ -23,7 +23,6 @@ from certmix.problem import Problem
 from certmix.problem.features import EVERY_FEATURE
 from certmix.problem.restriction import partition_refusal
 from certmix.search.engines import first_incumbent, reduced
-from certmix.search.sdp_engine import MOST_COMPONENTS
 from certmix.state import State
 from certmix.status import Termination
 
@@ -39,8 +38,6 @@ class PartsEngine:
     proof_time = 0.02  # share of the time limit: parts are proved one by one, and at the end put together
 
     def refusal(self, problem: Problem) -> str | None:
-        if problem.n_components > MOST_COMPONENTS:
-            return f"it takes at most {MOST_COMPONENTS} components"
         return partition_refusal(problem)
 
     def run(self, problem: Problem, ledger: Ledger, options: Options) -> Outcome:

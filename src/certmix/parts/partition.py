@@ -27,15 +27,9 @@ class Tuning:
     """How parts exchange, and what counts."""
 
     sweeps: int = 100  # rounds in which every part meets another
-    reach: int = (
-        8  # members of the other part that a group is compared with at first; twice as many in every sweep
-    )
-    sharpness: float = (
-        2.0  # of posteriors: so that they tell which groups change clusters when means move a little
-    )
-    soft: float = (
-        4.0  # weight of the moments of posteriors beside those of clusters: fewer samples change clusters
-    )
+    reach: int = 8  # members that a group is compared with at first; twice as many in every sweep
+    sharpness: float = 2.0  # of posteriors: they tell which groups change clusters when means move
+    soft: float = 4.0  # weight of the moments of posteriors: fewer samples change clusters
     least_posterior: float = 1e-6
 
 

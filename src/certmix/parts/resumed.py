@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from certmix.certificate.parts import PartProof
-from certmix.io.npz import Stored
 from certmix.parts.account import Part
+from certmix.spool import Stored
 from certmix.state import State
 
 NUMBERS = ("bound", "value", "tries")

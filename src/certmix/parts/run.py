@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
 from certmix.cluster import Cluster
-from certmix.io.npz import Spool
 from certmix.ledger import Ledger, Observer
 from certmix.local.moves import LocalSearch
 from certmix.options import Options
@@ -23,7 +22,7 @@ from certmix.parts.refining import refined
 from certmix.parts.resumed import parts_of, state_of
 from certmix.parts.schedule import Job, Turns, first_gap, next_jobs
 from certmix.parts.sizes import Trial, chosen, first_nodes, most_lost, sizes_for, tried
-from certmix.parts.task import PartAnswer, PartTask, Unfinished
+from certmix.parts.task import PartTask, Unfinished
 from certmix.parts.workers import side_by_side
 from certmix.presolve.first_bound import first_bound
 from certmix.presolve.instance import Instance, reduce
@@ -31,9 +30,12 @@ from certmix.problem import Point, Problem
 from certmix.problem.restriction import Restriction
 from certmix.search.stopping import stop_reason
 from certmix.search.threads import Threads
+from certmix.spool import Spool
 from certmix.state import State
 from certmix.status import Termination
 from certmix.stopping import Stop
+
+A = TypeVar("A")
 
 
 @dataclass(frozen=True)
@@ -45,16 +47,12 @@ class Tuning:
     first_round: float = 0.97  # share of the time left that parts may take when they are first worked on
     more_time: float = 1.5  # times as long as before a part may take when it is tried again
     larger: float = 3.0  # times as long as the longer of two parts they are thought to take together
-    perturbed: int = (
-        8  # perturbations in a row, times components, that bring a part nothing: it is as good as that ...
-    )
+    perturbed: int = 8  # fruitless perturbations in a row, times components, that will do ...
     most_perturbed: int = 200  # ... and no more in all
     prepared: int = 100  # groups that processes begin with, only to load what they need
     at_once: int = 16  # parts for each thread that are made between two looks at the clock
     most_kept: int = 2**29  # bytes for what parts can go on from when they are tried again
-    most_searched: int = (
-        20_000  # groups: with more, local search on everything from the means of a part is too slow
-    )
+    most_searched: int = 20_000  # groups: with more, local search on everything is too slow
 
 
 TUNING = Tuning()
@@ -150,7 +148,9 @@ class PartsRun:
             start[job.part] = self.ledger.seconds
             return self._task(job, turns.next(end - self.ledger.seconds))
 
-        for number, answer in self._answers(jobs, begun):
+        # Parts hear of better bounds while they are worked on, unless proofs are what counts.
+        heard = [() if self.options.certificate else (job.part,) for job in jobs]
+        for number, answer in self._side_by_side(map(begun, jobs), self._over, heard):
             part = jobs[number].part
             turns.took(self.ledger.seconds - start[part])
             part.tries += 1
@@ -174,18 +174,16 @@ class PartsRun:
         needed = np.cumsum([TUNING.more_time * job.part.seconds for job in jobs])
         return jobs[: max(self._slots, int(np.count_nonzero(needed <= left)))]
 
-    def _answers(self, jobs: list[Job], begun: Callable[[Job], PartTask]) -> Iterator[tuple[int, PartAnswer]]:
+    def _side_by_side(
+        self, tasks: Iterable[Callable[..., A]], over: Callable[[], bool], heard: Iterable[Sequence[Observer]]
+    ) -> Iterator[tuple[int, A]]:
+        """Numbers and answers of tasks as they come; ``heard`` by these, for each of them, are better bounds."""
         if self.cluster is not None:
-            return self.cluster.side_by_side(map(begun, jobs), self._over)
+            return self.cluster.side_by_side(tasks, over)
+        work = (partial(self._done, task, observers=those) for task, those in zip(tasks, heard, strict=True))
+        return side_by_side(work, self.options.n_threads, over)
 
-        def watched(job: Job) -> Callable[[Stop], PartAnswer]:
-            # The run's flag is heard, and the part hears of better bounds, unless proofs are what counts.
-            task, observers = begun(job), () if self.options.certificate else (job.part,)
-            return lambda stop: self._done(task, stop, observers)
-
-        return side_by_side(map(watched, jobs), self.options.n_threads, self._over)
-
-    def _done(self, task: Callable[..., Any], stop: Stop, observers: Sequence[Observer] = ()) -> Any:
+    def _done(self, task: Callable[..., A], stop: Stop, observers: Sequence[Observer] = ()) -> A:
         """What a task comes to, done in a process or in this thread."""
         if self.processes is not None:
             return self.processes.do(task, stop, observers)
@@ -258,7 +256,7 @@ class PartsRun:
         for some in (slice(0, 1), slice(1, None)):  # the first part tells whether the others are worth it
             mine = parts[some]
             tasks = [self._together(part, cutoff) for part, cutoff in zip(mine, below[some], strict=True)]
-            for number, together in self._side_by_side(tasks):
+            for number, together in self._side_by_side(tasks, self._stopped, [()] * len(tasks)):
                 found.append((mine[number].samples, together))
                 before, after = before + len(mine[number].groups), after + len(np.unique(together))
             if after > WORTH * before:
@@ -273,12 +271,6 @@ class PartsRun:
         assert labels is not None
         left = max(0.0, self.options.time_left(self.ledger.seconds))
         return TogetherTask(self.restriction.part(part.samples), labels, cutoff, left)
-
-    def _side_by_side(self, tasks: list[TogetherTask]) -> Iterator[tuple[int, np.ndarray]]:
-        if self.cluster is not None:
-            return self.cluster.side_by_side(tasks, self._stopped)
-        work = [partial(self._done, task) for task in tasks]
-        return side_by_side(work, self.options.n_threads, self._stopped)
 
     # -- partitions ------------------------------------------------------------------------------------------
     def _partitioned(self) -> list[Part]:

@@ -13,16 +13,10 @@ from certmix.status import Tolerances
 class Tuning:
     """Shares of the gap and of the time, and how they change."""
 
-    coarse: float = (
-        5e-5  # relative gap of parts at first, where the partition loses too much and less would do
-    )
-    most_lost: float = (
-        0.8  # share of the gap that the partition may take: smaller parts gain more than a larger gap inside
-    )
+    coarse: float = 5e-5  # relative gap of parts at first, where the partition loses too much
+    most_lost: float = 0.8  # share of the gap that the partition may take: smaller parts gain more
     hope: float = 0.85  # share of what the partition leaves of the gap that parts take at first
-    beside: float = (
-        0.25  # of what the partition loses, where that is too much already: parts need not be much better
-    )
+    beside: float = 0.25  # of what the partition loses, where that is too much already
     nearly: float = 0.95  # share of what the partition leaves of the gap that parts take in the end
     finer: float = 8.0  # by so much gaps become smaller where the inside of the parts is what is left
     more_nodes: int = 8  # times as many when it is tried again

@@ -26,18 +26,14 @@ class Tuning:
 
     few_dimensions: tuple[int, ...] = (250, 500, 1000, 2000)
     many_dimensions: tuple[int, ...] = (100, 150, 200, 300, 400, 500, 600)
-    most_dealt: int = (
-        100  # parts: where a size makes no more, all groups are dealt, and such parts can be kept
-    )
+    most_dealt: int = 100  # parts: where a size makes no more, all groups are dealt
     most_made: int = 20  # parts of a size that are looked at; of more, half as many are
     wide: int = 20  # features: with more, a small gap inside of parts takes much longer than a wide one, ...
     most_lost: float = 0.5  # ... and the partition may take only this share of the gap
     worth: float = 0.33  # share of the gap of larger parts that the partition into smaller ones may lose
     hopeless: float = 0.02  # relative gap: where parts are left with more, only ...
     much_smaller: float = 0.7  # ... times as large ones are tried
-    hope: float = (
-        1.3  # times what may be lost: parts that lose less are dealt anew where they do much better alone
-    )
+    hope: float = 1.3  # times what may be lost: parts that lose less are dealt anew
 
 
 TUNING = Tuning()

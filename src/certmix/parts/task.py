@@ -28,13 +28,8 @@ from certmix.stopping import Abandoned, Stop, attend, under
 
 LEAST_BUDGET = 1.0  # seconds that a proof may take however short the search was
 PROOF_SHARE = 0.5  # ... and of the seconds of the search
-CUT_SHORT = (
-    ArithmeticError,
-    LookupError,
-    MemoryError,
-    RuntimeError,
-    ValueError,
-)  # what half a kernel may lead to
+# What half a kernel may lead to.
+CUT_SHORT = (ArithmeticError, LookupError, MemoryError, RuntimeError, ValueError)
 LATE = 0.5  # share of the time that is kept for a proof in which the search may end by itself
 GIVEN = 0.05  # share of an open gap that a proof may lose: with some slack it is much smaller
 
@@ -105,98 +100,72 @@ class PartTask:
     earlier: Unfinished | None = None
 
     def __call__(self, stop: Stop | None = None, observers: Sequence[Observer] = ()) -> PartAnswer:
-        return solve_part(
-            self.part,
-            self.labels,
-            self.gap,
-            seconds=self.seconds,
+        """Bound the part by the engine that ``auto`` would take for it, in one thread.
+
+        Parameters
+        ----------
+        stop : a flag by which whoever started this can end it; what was proved until then counts
+        observers : hear of every better bound at once
+        """
+        part, samples, earlier, seconds = self.part, self.samples, self.earlier, self.seconds
+        stop = stop or Stop()
+        end = min(stop.end, Stop(seconds).end)
+        seconds *= 1.0 if samples is None else 1.0 - PROOF_TIME
+        stop.end = min(end, Stop(seconds).end)
+        ledger = Ledger(part, Tolerances(0.0, self.gap), observers, stop)
+        options = Options(
+            gap=0.0,
+            absolute_gap=self.gap,
+            time_limit=max(0.0, seconds) if math.isfinite(seconds) else None,
             node_limit=self.node_limit,
+            threads=1,
             seed=self.seed,
-            samples=self.samples,
-            keep=self.keep,
-            earlier=self.earlier,
-            observers=observers,
-            stop=stop,
+            restarts=1,
+            certificate=samples is not None,
         )
+        runner = _engine_for(part, options) if earlier is None else engine(earlier.engine)
+        if earlier is not None:
+            ledger.resumed = earlier.state
 
+        def run() -> Termination:
+            for known in (self.labels, None if earlier is None else earlier.labels):
+                if known is not None:
+                    ledger.offer(known, "start")
+            outcome = runner.run(part, ledger, options)
+            if outcome.infeasible:
+                ledger.raise_bound(math.inf)
+            return outcome.termination
 
-def solve_part(
-    part: Problem,
-    labels: np.ndarray | None,
-    gap: float,
-    *,
-    seconds: float = math.inf,
-    node_limit: int | None = None,
-    seed: int = 0,
-    samples: np.ndarray | None = None,
-    keep: bool = False,
-    earlier: Unfinished | None = None,
-    observers: Sequence[Observer] = (),
-    stop: Stop | None = None,
-) -> PartAnswer:
-    """Bound a part by the engine that ``auto`` would take for it, in one thread.
-
-    Parameters
-    ----------
-    observers : hear of every better bound at once
-    stop : a flag by which whoever started this can end it; what was proved until then counts
-    """
-    stop = stop or Stop()
-    end = min(stop.end, Stop(seconds).end)
-    seconds *= 1.0 if samples is None else 1.0 - PROOF_TIME
-    stop.end = min(end, Stop(seconds).end)
-    ledger = Ledger(part, Tolerances(0.0, gap), observers, stop)
-    options = Options(
-        gap=0.0,
-        absolute_gap=gap,
-        time_limit=max(0.0, seconds) if math.isfinite(seconds) else None,
-        node_limit=node_limit,
-        threads=1,
-        seed=seed,
-        restarts=1,
-        certificate=samples is not None,
-    )
-    runner = _engine_for(part, options) if earlier is None else engine(earlier.engine)
-    if earlier is not None:
-        ledger.resumed = earlier.state
-
-    def run() -> Termination:
-        for known in (labels, None if earlier is None else earlier.labels):
-            if known is not None:
-                ledger.offer(known, "start")
-        outcome = runner.run(part, ledger, options)
-        if outcome.infeasible:
+        try:
+            kept = end - stop.end  # for the proof, of which nothing comes where the work is left alone
+            why = attend(run, stop, seconds, LATE * kept if math.isfinite(kept) else 0.0)
+        except InfeasibleError:
             ledger.raise_bound(math.inf)
-        return outcome.termination
-
-    try:
-        kept = end - stop.end  # for the proof, of which nothing comes where the work is left alone
-        why = attend(run, stop, seconds, LATE * kept if math.isfinite(kept) else 0.0)
-    except InfeasibleError:
-        ledger.raise_bound(math.inf)
-        why = Termination.EXHAUSTED
-    except Abandoned:
-        ledger.seal()
-        why = stop.reason or Termination.INTERRUPTED
-    except MemoryError:
-        why = Termination.MEMORY
-    unfinished = _unfinished(runner, ledger, why)
-    found = ledger.incumbent
-    proof = None
-    if samples is not None and _provable(ledger):
-        result = build_result(part, ledger, engine=runner.name, termination=why, certificate_level="computed")
-        proof = _proved(samples, result, ledger, keep, end)
-    return PartAnswer(
-        ledger.bound,
-        ledger.upper,
-        None if found is None else found.labels,
-        None if found is None else found.means,
-        ledger.seconds,
-        ledger.nodes,
-        why,
-        proof,
-        unfinished,
-    )
+            why = Termination.EXHAUSTED
+        except Abandoned:
+            ledger.seal()
+            why = stop.reason or Termination.INTERRUPTED
+        except MemoryError:
+            why = Termination.MEMORY
+        unfinished = _unfinished(runner, ledger, why)
+        found = ledger.incumbent
+        proof = None
+        if samples is not None and _provable(ledger):
+            result = build_result(
+                part, ledger, engine=runner.name, termination=why, certificate_level="computed"
+            )
+            proof = _proved(samples, result, ledger, self.keep, end)
+        return PartAnswer(
+            ledger.bound,
+            ledger.upper,
+            None if found is None else found.labels,
+            None if found is None else found.means,
+            ledger.seconds,
+            ledger.nodes,
+            why,
+            proof,
+            unfinished,
+        )
 
 
 def _unfinished(runner: Engine, ledger: Ledger, why: Termination) -> Unfinished | None:

@@ -20,7 +20,6 @@ from certmix.search.stopping import stop_reason
 from certmix.search.threads import Threads
 from certmix.status import Termination
 
-MOST_COMPONENTS = 62  # here a candidate set is one number of 64 bits
 MOST_SAMPLES = 3000  # must-linked ones counted once
 MOST_LINKED = 20_000  # its tables of sizes are made for every one
 
@@ -32,8 +31,6 @@ class SemidefiniteEngine(SearchEngine):
     honours = EVERY_FEATURE - {Feature.MEAN_BOX} - MASSES
 
     def refusal(self, problem: Problem) -> str | None:
-        if problem.n_components > MOST_COMPONENTS:
-            return f"it takes at most {MOST_COMPONENTS} components"
         if problem.n_samples > MOST_SAMPLES and len(group_samples(problem).weight) > MOST_SAMPLES:
             return f"it takes at most {MOST_SAMPLES:,} samples"
         if problem.n_samples > MOST_LINKED:

@@ -12,6 +12,7 @@ import pytest
 
 import certmix
 from brute_force import Clusterings, Node, node_around, wide_node
+from certmix.kernels.candidates import packed
 from certmix.kernels.contraction import contract_means
 from certmix.kernels.interval import minimise, new_minorant
 from certmix.kernels.propagation import propagate
@@ -19,7 +20,7 @@ from certmix.kernels.settled import rest_of, sorted_rest
 from certmix.options import BRANCHING
 from certmix.paper.bnb.branching import branching_rule
 from certmix.paper.bnb.engine import BranchAndBound
-from certmix.paper.bnb.relaxation import RelaxationBound
+from certmix.paper.bnb.relaxation import DOMAIN, RelaxationBound
 from certmix.paper.bnb.relaxation_dual import Decomposition, Domain, Multipliers
 from certmix.paper.bnb.relaxation_model import ConicModel, lower_hull
 from certmix.presolve.arrays import instance_arrays
@@ -47,7 +48,11 @@ def small_instances(first: int, count: int, max_samples: int = 6) -> Iterator[tu
 
 
 def as_domain(node: Node) -> Domain:
-    return Domain(node.lo.copy(), node.hi.copy(), node.a.copy(), node.b.copy(), node.mask.copy())
+    return Domain(node.lo.copy(), node.hi.copy(), node.a.copy(), node.b.copy(), node.candidates(len(node.a)))
+
+
+def as_node(domain: Domain) -> Node:
+    return Node(domain.lo, domain.hi, domain.a, domain.b, packed(domain.candidates)[:, 0])
 
 
 def random_multipliers(rng: np.random.Generator, parts: Decomposition) -> Multipliers:
@@ -165,15 +170,13 @@ def test_what_is_tightened_away_reaches_the_cutoff() -> None:
         parts = Decomposition(found.instance)
         model = ConicModel(parts)
         node = wide_node(found.instance, found.arrays)
-        node.mask &= random_fixing(rng, found, int(np.argmin(found.objective)))
+        node.mask &= packed(random_fixing(rng, found, int(np.argmin(found.objective))))[:, 0]
         domain = as_domain(node)
         if not found.inside(node).any() or np.all(domain.candidates.sum(axis=1) == 1):
             continue
-        rest = rest_of(domain.mask[:, None], found.arrays)
-        ordered = sorted_rest(domain.mask[:, None], found.arrays, rest)
-        contract_means(
-            domain.lo, domain.hi, domain.a, domain.b, domain.mask[:, None], found.arrays, rest, ordered
-        )
+        rest = rest_of(node.words, found.arrays)
+        ordered = sorted_rest(node.words, found.arrays, rest)
+        contract_means(domain.lo, domain.hi, domain.a, domain.b, node.words, found.arrays, rest, ordered)
         node.lo, node.hi = domain.lo.copy(), domain.hi.copy()
         inside = found.inside(node) & found.feasible
         if not inside.any():
@@ -181,7 +184,7 @@ def test_what_is_tightened_away_reaches_the_cutoff() -> None:
         cutoff = float(found.cost[inside].min() + rng.choice([1e-3, 0.1, 1.0]))
         relaxed = model.solve(domain)
         parts.tighten(domain, parts.evaluate(domain, relaxed.multipliers), cutoff)
-        after = found.inside(Node(domain.lo, domain.hi, domain.a, domain.b, domain.mask), slack=1e-12)
+        after = found.inside(as_node(domain), slack=1e-12)
         better = inside & (found.cost < cutoff - 1e-9 * (1.0 + abs(cutoff)))
         assert np.all(after[better]), seed
         removed += int(inside.sum() - (inside & after).sum())
@@ -220,8 +223,8 @@ def test_relaxation_of_one_undecided_sample_by_hand() -> None:
     instance = reduce(problem)
     bound = RelaxationBound(instance, branching_rule("most-infeasible"))
     row = bound.root().take(np.array([0]))
-    domain = Domain(*(row[name][0] for name in ("lo", "hi", "a", "b", "mask")))
-    domain.mask[:] = [0b01, 0b11, 0b10]
+    domain = Domain(*(row[name][0] for name in DOMAIN))
+    domain.candidates[:] = [[True, False], [True, True], [False, True]]
     visit = bound.visit(domain, math.inf)
     # mu_1 is in [0, 1/2] and mu_2 in [3/2, 2]. By symmetry z = 1/2 and mu_1 = (u + v) / 2: the middle sample sees
     # u = 1/2, which costs 1/2 (1 - u)^2 = 1/8, and v = 0 leaves mu_1 = 1/4, which costs 1/32 on either side.
@@ -241,7 +244,7 @@ def test_rows_that_cannot_hold_close_the_node() -> None:
     instance = reduce(problem)
     parts = Decomposition(instance)
     domain = as_domain(wide_node(instance, instance_arrays(instance)))
-    domain.mask[:3] = 0b011
+    domain.candidates[:3] = [True, True, False]
     value = parts.evaluate(domain, ConicModel(parts).solve(domain).multipliers).value
     # Half of each sample in each component satisfies every row, so this one is not seen by the relaxation ...
     assert math.isfinite(value)
@@ -249,7 +252,7 @@ def test_rows_that_cannot_hold_close_the_node() -> None:
     instance = reduce(Problem(np.arange(4.0)[:, None], 3, variance=1.0, constraints=rows))
     parts = Decomposition(instance)
     domain = as_domain(wide_node(instance, instance_arrays(instance)))
-    domain.mask[:3] = 0b011
+    domain.candidates[:3] = [True, True, False]
     # ... but three samples in two components of at most one are.
     assert parts.evaluate(domain, ConicModel(parts).solve(domain).multipliers).value > 1e3
 
@@ -279,10 +282,10 @@ def test_numbering_keeps_one_of_every_set_of_equal_clusterings() -> None:
         bound = RelaxationBound(found.instance, branching_rule("strong"))
         kept = []
         for labels, sizes in zip(found.labels, found.sizes, strict=True):
-            mask = np.int64(1) << labels.astype(np.int64)
-            while bound.numbering.narrow(mask, sizes):
+            candidates = labels[:, None] == np.arange(found.instance.n_components)
+            while bound.numbering.narrow(candidates, sizes):
                 pass
-            kept.append(bool(np.all(mask != 0)))
+            kept.append(bool(candidates.any(axis=1).all()))
         nonempty_first = np.array(kept) & canonical(bound, found.labels)
         assert np.array_equal(nonempty_first, canonical(bound, found.labels)), seed
         classes = found.instance.classes
@@ -305,10 +308,10 @@ def check_node(
     held = np.zeros(len(found.labels), dtype=bool)
     wanted = found.feasible & canonical(bound, found.labels)
     wanted &= found.objective < cutoff - 1e-9 * (1.0 + abs(cutoff))
-    wanted &= ((fixing[None] >> found.labels) & 1 == 1).all(axis=1)
+    wanted &= fixing[np.arange(instance.n_groups), found.labels].all(axis=1)
     for r in range(len(roots)):
         nodes = roots.take(np.array([r]))
-        nodes["mask"][0] &= fixing
+        nodes["candidates"][0] &= fixing
         here = wanted & _inside(found, nodes, 0)
         held |= here
         explored = bound.explore(nodes, cutoff)
@@ -328,8 +331,7 @@ def check_node(
 
 
 def _inside(found: Clusterings, nodes: Nodes, row: int) -> np.ndarray:
-    fields = (nodes[name][row] for name in ("lo", "hi", "a", "b", "mask"))
-    return found.inside(Node(*fields), slack=1e-9)
+    return found.inside(as_node(Domain(*(nodes[name][row] for name in DOMAIN))), slack=1e-9)
 
 
 def random_fixing(rng: np.random.Generator, found: Clusterings, row: int) -> np.ndarray:
@@ -337,7 +339,7 @@ def random_fixing(rng: np.random.Generator, found: Clusterings, row: int) -> np.
     N, K = found.instance.n_groups, found.instance.n_components
     keep = rng.random((N, K)) < rng.choice([0.3, 0.7, 1.0])
     keep[np.arange(N), found.labels[row]] = True
-    return np.asarray((keep * (np.int64(1) << np.arange(K))).sum(axis=1))
+    return keep
 
 
 def check_random_nodes(first: int, count: int) -> None:

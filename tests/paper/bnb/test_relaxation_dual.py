@@ -15,7 +15,7 @@ def test_a_mean_may_move_as_far_as_the_gap_pays(weight: float, centre: float, re
     """A mean that costs weight/2 times its squared distance stays within sqrt(2 gap / weight) of the minimiser."""
     parts = Decomposition(reduce(Problem(np.array([0.0, 1.0, 5.0])[:, None], 2, variance=1.0)))
     far = np.full((2, 1), 100.0)
-    domain = Domain(-far, far.copy(), np.ones(2), np.full(2, 2.0), np.full(3, 3, dtype=np.int64))
+    domain = Domain(-far, far.copy(), np.ones(2), np.full(2, 2.0), np.ones((3, 2), dtype=bool))
     full, at = np.full((2, 1), weight), np.full((2, 1), centre)
     dual = Dual(10.0, np.zeros((3, 2)), full, full * at, np.zeros((2, 1)), at)
     assert parts.tighten(domain, dual, 10.0 + rest)

@@ -13,7 +13,6 @@ from certmix.search.engines import SearchEngine, first_incumbent
 from certmix.search.loop import search
 from certmix.status import Termination
 
-MOST_COMPONENTS = 62  # here a candidate set is one number of 64 bits
 MOST_PRODUCTS = 30_000  # of samples, components and features: beyond, a single relaxation takes minutes
 
 
@@ -24,8 +23,6 @@ class BranchAndBound(SearchEngine):
     honours = EVERY_FEATURE - {Feature.NOISE} - MASSES
 
     def refusal(self, problem: Problem) -> str | None:
-        if problem.n_components > MOST_COMPONENTS:
-            return f"it takes at most {MOST_COMPONENTS} components"
         products = problem.n_samples * problem.n_components * problem.n_features
         if products > MOST_PRODUCTS:
             return (

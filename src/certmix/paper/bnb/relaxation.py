@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from certmix.kernels.candidates import packed, unpacked
 from certmix.kernels.contraction import contract_means
 from certmix.kernels.propagation import propagate
 from certmix.kernels.settled import rest_of, sorted_rest
@@ -27,6 +28,7 @@ from certmix.search.bounds.leaves import exact_value
 from certmix.search.nodes import Nodes
 
 ROUNDS = 4  # of relaxing and tightening at one node
+DOMAIN = ("lo", "hi", "a", "b", "candidates")  # fields of nodes
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,7 @@ class RelaxationBound:
         start = IntervalBound(self.instance).root()
         count = len(start)
         fields = {name: start[name] for name in ("bound", "lo", "hi", "a", "b")}
-        fields["mask"] = start["mask"][:, :, 0].astype(
-            np.int64
-        )  # of one word: the engine takes no more components
+        fields["candidates"] = unpacked(start["mask"].astype(np.int64), self.instance.n_components)
         for name in ("group", "component"):
             fields[name] = np.full(count, -1, dtype=np.int64)
         fields["up"] = np.zeros(count, dtype=bool)
@@ -75,12 +75,12 @@ class RelaxationBound:
         opened = np.zeros(len(nodes), dtype=bool)
         found = []
         for i in range(len(nodes)):
-            domain = Domain(*(f[name][i] for name in ("lo", "hi", "a", "b", "mask")))
+            domain = Domain(*(f[name][i] for name in DOMAIN))
             visit = self.visit(domain, cutoff)
             bound = max(float(nodes.bound[i]), visit.bound)
             self._learn(nodes, i, bound, cutoff)
             f["bound"][i] = bound
-            for name in ("lo", "hi", "a", "b", "mask"):
+            for name in DOMAIN:
                 f[name][i] = getattr(domain, name)
             if visit.labels is not None:
                 found.append(visit.labels)
@@ -101,7 +101,7 @@ class RelaxationBound:
             child["depth"] += 1
             child["up"][:] = taken
             for i in range(len(nodes)):
-                _decide(child["mask"][i], int(nodes["group"][i]), int(nodes["component"][i]), taken)
+                _decide(child["candidates"][i], int(nodes["group"][i]), int(nodes["component"][i]), taken)
         up["distance"] = 1.0 - nodes["distance"]
         return Nodes.join([Nodes(down), Nodes(up)])
 
@@ -132,15 +132,17 @@ class RelaxationBound:
     def _propagated(self, domain: Domain) -> bool:
         """Propagate constraints and numbering, and contract the boxes; False when nothing is left."""
         while True:
-            if np.any(domain.mask == 0) or np.any(domain.lo > domain.hi):
+            if not domain.candidates.any(axis=1).all() or np.any(domain.lo > domain.hi):
                 return False
-            if not propagate(domain.mask[:, None], domain.a, domain.b, self.instance.n_samples, self.arrays):
+            mask = packed(domain.candidates)
+            if not propagate(mask, domain.a, domain.b, self.instance.n_samples, self.arrays):
                 return False
-            if not self.numbering.narrow(domain.mask, domain.b):
+            domain.candidates = unpacked(mask, self.instance.n_components)
+            if not self.numbering.narrow(domain.candidates, domain.b):
                 break
         if not self._sizes_possible(domain):
             return False
-        mask, arrays = domain.mask[:, None], self.arrays
+        arrays = self.arrays
         rest = rest_of(mask, arrays)
         ordered = sorted_rest(mask, arrays, rest)
         return bool(contract_means(domain.lo, domain.hi, domain.a, domain.b, mask, arrays, rest, ordered))
@@ -159,7 +161,7 @@ class RelaxationBound:
             bounds = []
             for taken in (False, True):
                 child = domain.copy()
-                _decide(child.mask, g, k, taken)
+                _decide(child.candidates, g, k, taken)
                 bounds.append(max(bound, self.visit(child, cutoff, rounds=1).bound))
             return bounds[0], bounds[1]
 
@@ -195,18 +197,17 @@ class Numbering:
         self.order = farthest_first(instance.points[0])
         self.chains = [np.flatnonzero(instance.classes == c) for c in np.unique(instance.classes)]
 
-    def narrow(self, mask: np.ndarray, b: np.ndarray) -> bool:
+    def narrow(self, candidates: np.ndarray, b: np.ndarray) -> bool:
         """Rule out, in place, what the numbering rules out; True when something was."""
         changed = False
         for chain in self.chains:
             used = [int(k) for k in chain if b[k] > 0]
             for k, following in itertools.pairwise(used):
-                holds = mask[self.order] & (np.int64(1) << k) != 0
-                first = int(np.argmax(holds)) if holds.any() else len(mask) - 1
+                holds = candidates[self.order, k]
+                first = int(np.argmax(holds)) if holds.any() else len(holds) - 1
                 early = self.order[: first + 1]
-                bit = np.int64(1) << following
-                if np.any(mask[early] & bit):
-                    mask[early] &= ~bit
+                if candidates[early, following].any():
+                    candidates[early, following] = False
                     changed = True
         return changed
 
@@ -226,6 +227,7 @@ def farthest_first(points: np.ndarray, most: int = 200) -> np.ndarray:
     return np.array(order + np.setdiff1d(np.arange(len(points)), order).tolist())
 
 
-def _decide(mask: np.ndarray, g: int, k: int, taken: bool) -> None:
-    bit = np.int64(1) << k
-    mask[g] = bit if taken else mask[g] & ~bit
+def _decide(candidates: np.ndarray, g: int, k: int, taken: bool) -> None:
+    if taken:
+        candidates[g] = False
+    candidates[g, k] = taken

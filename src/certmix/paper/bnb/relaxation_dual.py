@@ -33,21 +33,16 @@ SLACK = 1e-12
 
 @dataclass
 class Domain:
-    """What a node admits. ``mask`` has bit k set where a group may be in component k."""
+    """What a node admits."""
 
     lo: np.ndarray  # (K, d)
     hi: np.ndarray  # (K, d)
     a: np.ndarray  # (K,)
     b: np.ndarray  # (K,)
-    mask: np.ndarray  # (N,)
+    candidates: np.ndarray  # (N, K) bool: components that groups may be in
 
     def copy(self) -> Domain:
-        return Domain(self.lo.copy(), self.hi.copy(), self.a.copy(), self.b.copy(), self.mask.copy())
-
-    @property
-    def candidates(self) -> np.ndarray:
-        """(N, K) bool."""
-        return np.asarray((self.mask[:, None] >> np.arange(len(self.a))) & 1, dtype=bool)
+        return Domain(self.lo.copy(), self.hi.copy(), self.a.copy(), self.b.copy(), self.candidates.copy())
 
 
 @dataclass(frozen=True)
@@ -172,8 +167,7 @@ class Decomposition:
         cost = np.where(candidate, dual.cost, 0.0)
         lifted = dual.value + (cost - dual.cost.min(axis=1, keepdims=True))
         dropped = candidate & (lifted - SLACK * (1.0 + np.abs(lifted)) >= cutoff)
-        K = dropped.shape[1]
-        domain.mask &= ~(dropped * (np.int64(1) << np.arange(K))).sum(axis=1)
+        domain.candidates = candidate & ~dropped
         before = domain.hi - domain.lo
         heavy = dual.weight > 0
         full = np.where(heavy, dual.weight, 1.0)

@@ -12,8 +12,8 @@ from certmix.presolve.instance import reduce
 from certmix.problem import Problem
 from certmix.search.bounds.scale import Scale
 from certmix.search.bounds.semidefinite.admm import Method, awake, level_of
-from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
-from certmix.search.bounds.semidefinite.contraction import Region, contract
+from certmix.search.bounds.semidefinite.bound import SemidefiniteBound, region_of
+from certmix.search.bounds.semidefinite.contraction import contract
 from certmix.search.bounds.semidefinite.pools import pools_of
 from certmix.search.bounds.semidefinite.refining import separate
 from certmix.search.bounds.semidefinite.warm import cold_start
@@ -28,7 +28,7 @@ def started(seed: int) -> Method:
     labels = np.repeat([0, 1, 2], 14)[:40]
     bound = SemidefiniteBound(instance, labels)
     nodes = bound.root()
-    domain = Region(nodes["mask"][0], nodes["a"][0], nodes["b"][0], nodes["apart"][0].copy())
+    domain = region_of(nodes, 0).copy()
     domain.apart[3, 17] = domain.apart[17, 3] = True
     shape = contract(domain, instance)
     pools = pools_of(domain, shape, instance)

@@ -8,8 +8,7 @@ import numpy as np
 
 from certmix import Problem, solve
 from certmix.presolve.instance import reduce
-from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
-from certmix.search.bounds.semidefinite.contraction import Region
+from certmix.search.bounds.semidefinite.bound import SemidefiniteBound, region_of
 from certmix.search.threads import Threads
 from certmix.status import Termination
 from certmix.stopping import Stop, under
@@ -38,7 +37,7 @@ def test_components_stay_empty_where_that_is_best() -> None:
     assert len(np.unique(truth.labels)) < 4
     bound = SemidefiniteBound(reduce(problem), truth.labels)
     root = bound.root()
-    region = Region(*(root[name][0] for name in ("mask", "a", "b", "apart")))
+    region = region_of(root, 0)
     assert bound.visit(region, None, -math.inf, math.inf, Threads(1)).bound <= truth.objective
     found = solve(problem, "sdp", gap=1e-9, verify=True)
     assert abs(found.objective - truth.objective) <= 1e-9
@@ -64,7 +63,7 @@ def test_a_visit_that_is_told_to_stop_ends_without_another_proof() -> None:
     with under(stop):
         bound = SemidefiniteBound(reduce(problem), labels)
         root = bound.root()
-        region = Region(*(root[name][0] for name in ("mask", "a", "b", "apart")))
+        region = region_of(root, 0)
         stop.hoist(Termination.TIME)
         visit = bound.visit(region, None, -math.inf, math.inf, Threads(1))
     assert visit.open

@@ -9,7 +9,6 @@ from brute_force import Clusterings
 from certmix.search.bounds.semidefinite.fixing import Exclusions, members_gone, pairs_apart, sizes_left
 from certmix.search.bounds.semidefinite.safe import Proof
 from certmix.search.bounds.semidefinite.warm import soft_minimum
-from certmix.search.threads import Threads
 from random_domains import (
     State,
     best_of,
@@ -142,16 +141,16 @@ def test_exclusion_keeps_everything_below_the_cutoff(step: str) -> None:
             place = min(len(values) - 1, int(rng.choice([1, 2, 4, len(values) // 4])))
             cutoff = float(values[place]) + float(rng.choice([0.0, 1e-6]))
             proof = state.prove()
-            pooled, threads = (state.shape, state.method, proof, cutoff), Threads(1)
+            pooled = state.shape, state.method, proof, cutoff
             M = len(state.shape.root)
-            sizes, gone = [p.sizes for p in state.pools], np.zeros(M, dtype=np.int64)
+            sizes, gone = [p.sizes for p in state.pools], np.zeros_like(state.shape.allowed)
             pairs = np.zeros((M, M), dtype=bool)
             if step in ("sizes", "all"):
                 sizes = sizes_left(state.method, proof, cutoff)
             if step in ("members", "all"):
-                gone = members_gone(*pooled, threads)
+                gone = members_gone(*pooled)
             if step in ("pairs", "all"):
-                pairs = pairs_apart(*pooled, labels, threads)
+                pairs = pairs_apart(*pooled, labels)
             alive = all(left.any() for left in sizes)
             if alive:
                 Exclusions(sizes, gone, pairs).apply(state.domain, state.shape, state.method)

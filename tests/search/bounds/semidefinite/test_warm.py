@@ -23,8 +23,7 @@ def started(data: np.ndarray, labels: np.ndarray) -> tuple[Contraction, Method]:
     instance = reduce(Problem(data, K, variance=1.0))
     inner = instance.contract(labels)
     n = instance.n_samples
-    masks = np.full(instance.n_groups, (1 << K) - 1, dtype=np.int64)
-    everything = Region(masks, np.ones(K), np.full(K, float(n)), np.zeros((n, n), dtype=bool))
+    everything = Region(instance.allowed, np.ones(K), np.full(K, float(n)), np.zeros((n, n), dtype=bool))
     shape = contract(everything, instance)
     unit = Scale.of(instance, inner).cost
     T = soft_minimum(instance, inner, unit)

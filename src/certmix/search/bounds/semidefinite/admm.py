@@ -38,13 +38,9 @@ class Tuning:
     idle_every: int = 5  # iterations between two looks at a block that held next to nothing
     idle_trace: float = 0.05  # the most that such a block may hold, in components
     idle_share: float = 0.1  # the most that those of a pool may hold together, as a share of its components
-    balance: float = (
-        3.0  # how much larger than the other one a residual must be for the penalty to be changed
-    )
-    penalty_factor: float = 1.5  # by how much it is changed then
-    single_share: float = (
-        0.02  # of the gap that single precision may cost all components together: then it is used
-    )
+    balance: float = 3.0  # how much larger than the other a residual is where the penalty is changed ...
+    penalty_factor: float = 1.5  # ... by so much
+    single_share: float = 0.02  # of the gap that single precision may cost where it is used
 
 
 TUNING = Tuning()
@@ -107,6 +103,10 @@ class Method:
             r = self.roots[block.pool]
             out[self.pools[block.pool].index, block.pool] += (block.x @ r) / r
         return out
+
+    def by_pool(self) -> list[list[SizeBlock]]:
+        """The blocks of every pool."""
+        return by_pool(self.blocks, len(self.pools))
 
     def forget_slack(self) -> None:
         """The multipliers N of the last proof are not needed any more."""
@@ -246,13 +246,19 @@ def level_of(values: np.ndarray, count: float) -> float:
     return float(level[reached[-1]] if len(reached) else values[0])
 
 
+def by_pool(blocks: list[SizeBlock], count: int) -> list[list[SizeBlock]]:
+    found: list[list[SizeBlock]] = [[] for _ in range(count)]
+    for b in blocks:
+        found[b.pool].append(b)
+    return found
+
+
 def awake(blocks: list[SizeBlock], pools: list[ComponentPool]) -> list[SizeBlock]:
     """The blocks to work on: all but those that held next to nothing, next to nothing together as well."""
     idle = set()
-    for p, pool in enumerate(pools):
+    for pool, mine in zip(pools, by_pool(blocks, len(pools)), strict=True):
         left = TUNING.idle_share * pool.count
-        mine = sorted((b for b in blocks if b.pool == p), key=lambda b: b.trace)
-        for b in mine[:-1]:  # the fullest never sleeps
+        for b in sorted(mine, key=lambda b: b.trace)[:-1]:  # the fullest never sleeps
             left -= b.trace
             if b.trace > TUNING.idle_trace or left < 0.0:
                 break

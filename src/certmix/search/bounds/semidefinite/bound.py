@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from certmix import memory
-from certmix.kernels.candidates import narrowest, packed
 from certmix.local.moves import LocalSearch
 from certmix.presolve.arrays import instance_arrays
 from certmix.presolve.instance import Instance
@@ -37,17 +36,11 @@ class SemidefiniteBound:
 
     Parameters
     ----------
-    instance : Instance
-    labels : ndarray of n labels, optional
-        A good clustering, to start from.
-    should_stop, on_root_bound : callables
-        Asked between rounds; told about every bound that the root proves.
-    recorder : Recorder
-        Writes the proof down, if it does. The search is the same with any.
-    split_from : int
-        From so many groups on the root is split by the smallest size.
-    entries : float, optional
-        How many the blocks of a node may have, one matrix of each; see :func:`.pools.most_entries`.
+    labels : (n,), of a good clustering to start from, if one is known
+    should_stop, on_root_bound : asked between rounds; told about every bound that the root proves
+    recorder : writes the proof down, if it does; the search is the same with any
+    split_from : from so many groups on the root is split by the smallest size
+    entries : how many the blocks of a node may have, one matrix of each; by default :func:`.pools.most_entries`
     """
 
     reaches = True
@@ -99,10 +92,10 @@ class SemidefiniteBound:
         pairs = instance.conflicts
         apart[pairs[:, 0], pairs[:, 1]] = apart[pairs[:, 1], pairs[:, 0]] = True
         root = {
-            "mask": packed(instance.allowed)[:, 0],  # of one word: the engine takes no more components
+            "allowed": instance.allowed,
             "a": instance.size_lower.astype(np.float64),
             "b": np.minimum(instance.size_upper, instance.n_samples).astype(np.float64),
-            "record": self.recorder.add_root(),
+            "record": self.recorder.add(),
             "bound": -math.inf,
             "warm": None,
         }
@@ -114,7 +107,7 @@ class SemidefiniteBound:
         return Nodes(
             {
                 "bound": self._proved.copy(),
-                **{name: np.stack([r[name] for r in roots]) for name in ("mask", "a", "b")},
+                **{name: np.stack([r[name] for r in roots]) for name in ("allowed", "a", "b")},
                 "apart": objects[0],
                 "warm": objects[1],
                 "group": np.full(len(roots), -1),
@@ -126,7 +119,7 @@ class SemidefiniteBound:
 
     def _by_smallest(self, root: dict[str, Any], apart: np.ndarray) -> list[dict[str, Any]]:
         """Split a large root: a component is much smaller than the incumbent's smallest, or none is."""
-        region = Region(root["mask"], root["a"], root["b"], apart)
+        region = Region(root["allowed"], root["a"], root["b"], apart)
         found = None
         if self.instance.n_groups >= self.split_from and np.all(root["b"] > 0):
             fewest = min(LEAST_SPLIT, self.split_from)
@@ -142,16 +135,18 @@ class SemidefiniteBound:
                 child["b"][alike[0]] = size
             else:
                 child["a"][alike] = size + 1
-            child["record"] = self.recorder.add_size(root["record"], int(alike[0]), size, inside)
+            child["record"] = self.recorder.add(
+                root["record"], component=int(alike[0]), size=size, inside=inside
+            )
             if not self._around.stop():  # a first bound of each, before one of them has all the time
-                region = Region(child["mask"], child["a"], child["b"], apart).copy()
+                region = Region(child["allowed"], child["a"], child["b"], apart).copy()
                 note = self.recorder.begin(child["record"])
                 visit = NodeVisit(self._around, region, None, -math.inf, math.inf, self.threads, note)
                 child["bound"], child["warm"] = visit.glance()
         return children
 
     def packed(self, nodes: Nodes) -> Nodes:
-        """Candidates in few bytes, pairs apart as compressed bits, of the method's state the multipliers.
+        """Candidates as bits, pairs apart as compressed ones, of the method's state the multipliers.
 
         The matrices that the method starts from are kept aside, for as many nodes as there is room for.
         """
@@ -162,7 +157,7 @@ class SemidefiniteBound:
         return Nodes(
             {
                 **nodes.fields,
-                "mask": nodes["mask"].astype(narrowest(self.instance.n_components)),
+                "allowed": np.packbits(nodes["allowed"], axis=-1),
                 "apart": apart,
                 "warm": self._warm.put(nodes["warm"], nodes.bound),
                 "T": np.stack([s.T for s in starts]),
@@ -173,7 +168,9 @@ class SemidefiniteBound:
     def restored(self, nodes: Nodes) -> Nodes:
         N = self.instance.n_groups
         fields = {name: array for name, array in nodes.fields.items() if name not in ("T", "sigma")}
-        fields["mask"] = nodes["mask"].astype(np.int64)
+        fields["allowed"] = np.unpackbits(nodes["allowed"], axis=-1, count=self.instance.n_components).astype(
+            bool
+        )
         fields["apart"], fields["warm"] = np.empty((2, len(nodes)), dtype=object)
         for i, pairs in enumerate(nodes["apart"]):
             bits = np.frombuffer(zlib.decompress(pairs), dtype=np.uint8)
@@ -210,7 +207,7 @@ class SemidefiniteBound:
 
         def work(first: int, last: int) -> None:
             for i in range(first, last):
-                region = Region(nodes["mask"][i], nodes["a"][i], nodes["b"][i], nodes["apart"][i]).copy()
+                region = region_of(nodes, i).copy()
                 visits[i] = self.visit(
                     region,
                     taken(i),
@@ -234,7 +231,7 @@ class SemidefiniteBound:
             fields["bound"][i] = max(fields["bound"][i], v.bound)
             if nodes["depth"][i] == 0:
                 self._proved[nodes["root"][i]] = min(float(fields["bound"][i]), cutoff)
-            fields["mask"][i], fields["a"][i], fields["b"][i] = v.region.mask, v.region.a, v.region.b
+            fields["allowed"][i], fields["a"][i], fields["b"][i] = v.region.allowed, v.region.a, v.region.b
             fields["apart"][i], fields["warm"][i] = v.region.apart, v.warm
             fields["group"][i], fields["component"][i] = v.group, v.component
             if not v.open:
@@ -244,7 +241,7 @@ class SemidefiniteBound:
 
     def _entries(self, nodes: Nodes) -> float:
         """How many entries the blocks of nodes are likely to have at most."""
-        points = ((nodes["mask"] & (nodes["mask"] - 1)) != 0).sum(axis=1) + self.instance.n_components
+        points = (np.count_nonzero(nodes["allowed"], axis=2) > 1).sum(axis=1) + self.instance.n_components
         return float(MOST_BLOCKS * self.instance.n_components * (points**2).sum())
 
     def branch(self, explored: Explored) -> Nodes:
@@ -258,19 +255,20 @@ class SemidefiniteBound:
         for i in range(len(nodes)):
             row = nodes.take(np.array([i]))
             group, k = int(row["group"][0]), int(row["component"][0])
-            region = Region(row["mask"][0], row["a"][0], row["b"][0], row["apart"][0])
-            same = next(ks for ks in region.untouched(self.instance) if k in ks)
-            bits = np.bitwise_or.reduce(np.int64(1) << same.astype(np.int64))
+            same = next(ks for ks in region_of(row, 0).untouched(self.instance) if k in ks)
+            components = np.arange(self.instance.n_components)
             for inside, left in (
-                (True, np.int64(1) << np.int64(same[0])),
-                (False, row["mask"][0, group] & ~bits),
+                (True, components == same[0]),
+                (False, row["allowed"][0, group] & ~np.isin(components, same)),
             ):
-                if left == 0:
+                if not left.any():
                     continue
                 child = row.take(np.array([0]))
-                child["mask"][0, group] = left
+                child["allowed"][0, group] = left
                 child["depth"][0] += 1
-                child["record"][0] = self.recorder.add(int(row["record"][0]), group, int(same[0]), inside)
+                child["record"][0] = self.recorder.add(
+                    int(row["record"][0]), group=group, component=int(same[0]), inside=inside
+                )
                 children.append(child)
         return Nodes.join(children) if children else nodes.take(np.zeros(0, dtype=np.int64))
 
@@ -304,6 +302,11 @@ class SemidefiniteBound:
         with self._improving:
             found = self._local.from_means(means)
         return None if found is None else found[0]
+
+
+def region_of(nodes: Nodes, i: int) -> Region:
+    """What is possible in one of the nodes."""
+    return Region(*(nodes[name][i] for name in ("allowed", "a", "b", "apart")))
 
 
 def _any_labels(instance: Instance) -> np.ndarray:

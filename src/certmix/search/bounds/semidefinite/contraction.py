@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from certmix.kernels.arrays import Arrays
+from certmix.kernels.candidates import packed, unpacked
 from certmix.kernels.propagation import propagate
 from certmix.presolve.instance import Instance
 
 NAMED_SHARE = 0.4  # share of candidates that names must take away ...
+MOST_GROWTH = 4.0  # ... and times as large as before all matrices may be then ...
 FREELY_NAMED = 60  # ... but among so few groups, where names cost nothing
 
 
@@ -20,31 +22,32 @@ class Region:
 
     Attributes
     ----------
-    mask : (N,) int64, bit k of ``mask[g]``: group g may be in component k
+    allowed : (N, K) bool, components that groups may be in
     a, b : (K,), size intervals
     apart : (N, N) bool, pairs of groups that are in different components in everything that can beat the cutoff
     """
 
-    mask: np.ndarray
+    allowed: np.ndarray
     a: np.ndarray
     b: np.ndarray
     apart: np.ndarray
 
     def copy(self) -> Region:
-        return Region(self.mask.copy(), self.a.copy(), self.b.copy(), self.apart.copy())
+        return Region(self.allowed.copy(), self.a.copy(), self.b.copy(), self.apart.copy())
 
     def decided(self) -> np.ndarray:
         """The component of every decided group, -1 for the others."""
-        single = (self.mask & (self.mask - 1)) == 0
-        return np.where(single, np.round(np.log2(np.maximum(self.mask, 1))).astype(np.int64), -1)
+        return np.where(np.count_nonzero(self.allowed, axis=1) == 1, self.allowed.argmax(axis=1), -1)
 
     def propagate(self, instance: Instance, arrays: Arrays) -> bool:
         """Narrow by all constraints and pairs apart until nothing changes; False when nothing is left."""
         rows, columns = np.nonzero(self.apart)
-        start = np.searchsorted(rows, np.arange(len(self.mask) + 1))
+        start = np.searchsorted(rows, np.arange(len(self.apart) + 1))
         known = arrays._replace(conflict_start=start, conflict_with=columns)
-        if not propagate(self.mask[:, None], self.a, self.b, instance.n_samples, known):
+        mask = packed(self.allowed)
+        if not propagate(mask, self.a, self.b, instance.n_samples, known):
             return False
+        self.allowed = unpacked(mask, instance.n_components)
         where = self.decided()
         for k in np.unique(where[where >= 0]):
             # Whoever is apart from a member is apart from all of them.
@@ -58,10 +61,9 @@ class Region:
         """Sets of components that can still be exchanged for each other: nothing in the node tells them apart."""
         where = self.decided()
         K = instance.n_components
-        bits = np.int64(1) << np.arange(K, dtype=np.int64)
         held = np.zeros(K, dtype=bool)
         held[where[where >= 0]] = True
-        columns = (self.mask[:, None] & bits) != 0
+        columns = np.packbits(self.allowed, axis=0)
         found: dict[tuple[object, ...], list[int]] = {}
         for k in range(K):
             if self.b[k] <= 0:
@@ -80,17 +82,17 @@ class Region:
         for ks in self.untouched(instance):
             if len(ks) < 2:
                 continue
-            bits = np.bitwise_or.reduce(np.int64(1) << ks.astype(np.int64))
-            inside = np.flatnonzero((self.mask & ~bits) == 0)
+            inside = np.flatnonzero(~np.delete(self.allowed, ks, axis=1).any(axis=1))
             chosen = pairwise_apart(inside, self.apart, labels, len(ks))
             if len(chosen) < max(2, len(ks) - 1):
                 continue
             # Every name splits the pool and its blocks: only worth it if it takes many candidates from the others.
-            gone = self.apart[chosen][:, inside].sum() / (len(inside) * (len(ks) - 1))
-            if gone < NAMED_SHARE and len(inside) > FREELY_NAMED:
+            gone = self.apart[chosen][:, inside].sum(axis=1) / len(inside)
+            few = gone.sum() < NAMED_SHARE * (len(ks) - 1) or ((1.0 - gone) ** 2).sum() > MOST_GROWTH
+            if few and len(inside) > FREELY_NAMED:
                 continue
             for group, k in zip(chosen, ks, strict=False):
-                self.mask[group] = np.int64(1) << k
+                self.allowed[group] = np.arange(instance.n_components) == k
             named = True
         return named
 
@@ -121,7 +123,7 @@ class Contraction:
     of : (N,), super-point of every group
     weight, root : (M,), samples in a super-point and its square root
     points : (C, M, d); scatter : (C, M)
-    mask : (M,); apart : (M, M)
+    allowed : (M, K); apart : (M, M)
     first : (M,), a group of every super-point
     """
 
@@ -130,7 +132,7 @@ class Contraction:
     root: np.ndarray
     points: np.ndarray
     scatter: np.ndarray
-    mask: np.ndarray
+    allowed: np.ndarray
     apart: np.ndarray
     first: np.ndarray
 
@@ -162,4 +164,9 @@ def contract(region: Region, instance: Instance) -> Contraction:
     apart = np.zeros((M, M), dtype=bool)
     rows, columns = np.nonzero(region.apart)
     apart[of[rows], of[columns]] = True
-    return Contraction(of, weight, np.sqrt(weight), points, scatter, region.mask[first], apart, first)
+    return Contraction(of, weight, np.sqrt(weight), points, scatter, region.allowed[first], apart, first)
+
+
+def undecided(allowed: np.ndarray) -> np.ndarray:
+    """Which rows leave several components."""
+    return np.asarray(np.count_nonzero(allowed, axis=1) > 1)

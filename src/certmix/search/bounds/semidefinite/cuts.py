@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,15 +32,6 @@ class Cuts:
         signs = np.zeros((len(others), 4))
         signs[:, 0], signs[:, 1] = 1.0, -1.0
         return cls(ends, signs, np.zeros(len(others)), np.zeros((n, n)))
-
-    def copy(self) -> Cuts:
-        return replace(
-            self,
-            ends=self.ends.copy(),
-            signs=self.signs.copy(),
-            multiplier=self.multiplier.copy(),
-            force=self.force.copy(),
-        )
 
     def exact(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What the cuts take, added up afresh, and the sum of absolute values for the rounding."""

@@ -48,9 +48,9 @@ def smallest_from_below(matrix: np.ndarray, single: bool = False) -> float:
     if scale == 0.0:
         return 0.0
     found, rough = None, single and n > WHOLE_ORDER
-    if n > WHOLE_ORDER:
-        found = eigenpairs(matrix.astype(np.float32 if rough else np.float64), 0, 0, vectors=False)
-    value = float(np.linalg.eigvalsh(matrix)[0] if found is None else found[0][0])
+    if n > WHOLE_ORDER:  # divided by its scale, it is neither too large nor too small for single precision
+        found = eigenpairs((matrix / scale).astype(np.float32 if rough else np.float64), 0, 0, vectors=False)
+    value = float(np.linalg.eigvalsh(matrix)[0] if found is None else scale * float(found[0][0]))
     step = (SINGLE if rough else 4.0 * n * UNIT) * scale
     count = 2 * (n + 2)  # instead of n + 1: libraries may multiply by a rounded reciprocal where one divides
     gamma = count * UNIT / (1.0 - count * UNIT)

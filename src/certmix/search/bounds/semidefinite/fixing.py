@@ -8,10 +8,9 @@ import numpy as np
 
 from certmix.kernels.reduced_costs import find_apart
 from certmix.search.bounds.semidefinite.admm import Method
-from certmix.search.bounds.semidefinite.contraction import Contraction, Region, pairwise_apart
-from certmix.search.bounds.semidefinite.pools import ComponentPool
+from certmix.search.bounds.semidefinite.contraction import Contraction, Region, pairwise_apart, undecided
+from certmix.search.bounds.semidefinite.pools import ComponentPool, SizeBlock
 from certmix.search.bounds.semidefinite.safe import Proof
-from certmix.search.threads import Threads
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Exclusions:
     Attributes
     ----------
     sizes : per pool, (n + 1,) bool, the sizes that are left
-    gone : (M,) bits, components that super-points cannot be in
+    gone : (M, K) bool, components that super-points cannot be in
     pairs : (M, M) bool, pairs that cannot be together, beyond those known
     """
 
@@ -52,7 +51,7 @@ class Exclusions:
             left = np.flatnonzero(sizes)
             region.a[pool.components] = np.maximum(region.a[pool.components], left[0])
             region.b[pool.components] = np.minimum(region.b[pool.components], left[-1])
-        region.mask[shape.first] &= ~self.gone
+        region.allowed[shape.first] &= ~self.gone
         if self.pairs.any():
             region.apart |= self.pairs[np.ix_(shape.of, shape.of)]
 
@@ -79,18 +78,13 @@ class Exclusions:
         left = sum(bool(self.sizes[b.pool][b.low : b.high + 1].any()) for b in method.blocks)
         if len(method.blocks) - left > 2.0 * least * len(method.blocks):
             return True
-        lost, candidates = _count(self.gone & shape.mask), _count(shape.mask) - len(shape.mask)
-        if lost > least * candidates:
+        lost = np.count_nonzero(self.gone & shape.allowed)
+        if lost > least * (np.count_nonzero(shape.allowed) - len(shape.allowed)):
             return True
         if np.count_nonzero(self.pairs) > least * np.count_nonzero(~shape.apart):
             return True
         before, after = sum(int(p.sizes.sum()) for p in method.pools), sum(int(s.sum()) for s in self.sizes)
         return before - after > 2.0 * least * before
-
-
-def _count(masks: np.ndarray) -> int:
-    """How many bits are set."""
-    return int(np.unpackbits(np.ascontiguousarray(masks).view(np.uint8)).sum())
 
 
 def sizes_left(method: Method, proof: Proof, cutoff: float) -> list[np.ndarray]:
@@ -102,23 +96,20 @@ def impossible(
     rows: np.ndarray,
     columns: np.ndarray,
     p: int,
+    blocks: list[SizeBlock],
     method: Method,
     proof: Proof,
     cutoff: float,
-    threads: Threads,
 ) -> np.ndarray:
-    """For pairs of positions in pool p (column -1: the row alone): cannot be together in any of its blocks."""
+    """For pairs of positions in pool p (column -1: the row alone): cannot be together in any of its ``blocks``."""
     pool = method.pools[p]
     r = method.root[pool.index]
     weight = np.round(r * r)
     price = proof.prices[p]
     hopeless = np.ones(len(rows), dtype=bool)
     likely = 1 + int(np.argmin(np.where(pool.sizes, price, np.inf)[1:]))
-    mine = [i for i, b in enumerate(method.blocks) if b.pool == p]
     # The block with the cheapest size first: most pairs are possible there, and need no other test.
-    mine.sort(key=lambda i: not method.blocks[i].low <= likely <= method.blocks[i].high)
-    for i in mine:
-        b = method.blocks[i]
+    for b in sorted(blocks, key=lambda b: not b.low <= likely <= b.high):
         if price[b.low : b.high + 1].min() >= cutoff:
             continue
         test = np.flatnonzero(hopeless)
@@ -133,24 +124,22 @@ def impossible(
         def work(first: int, last: int) -> None:
             find_apart(first, last, *pairs, *known, found)  # noqa: B023
 
-        threads.over(len(test), work)
+        method.threads.over(len(test), work)
         hopeless[test[found]] = False
     return hopeless
 
 
-def members_gone(
-    shape: Contraction, method: Method, proof: Proof, cutoff: float, threads: Threads
-) -> np.ndarray:
-    """(M,) bits: the components that super-points cannot be in."""
-    gone = np.zeros(len(shape.root), dtype=np.int64)
+def members_gone(shape: Contraction, method: Method, proof: Proof, cutoff: float) -> np.ndarray:
+    """(M, K) bool: the components that super-points cannot be in."""
+    gone, several = np.zeros_like(shape.allowed), undecided(shape.allowed)
+    blocks = method.by_pool()
     for p, pool in enumerate(method.pools):
-        undecided = (shape.mask[pool.index] & (shape.mask[pool.index] - 1)) != 0
-        rows = np.flatnonzero(undecided)
+        rows = np.flatnonzero(several[pool.index])
         if len(rows) == 0:
             continue
         columns = np.full(len(rows), pool.must, dtype=np.int64)
-        out = impossible(rows, columns, p, method, proof, cutoff, threads)
-        gone[pool.index[rows[out]]] |= np.bitwise_or.reduce(np.int64(1) << pool.components.astype(np.int64))
+        out = impossible(rows, columns, p, blocks[p], method, proof, cutoff)
+        gone[np.ix_(pool.index[rows[out]], pool.components)] = True
     return gone
 
 
@@ -171,12 +160,7 @@ def margins(shape: Contraction, by_point: np.ndarray) -> np.ndarray:
 
 
 def pairs_apart(
-    shape: Contraction,
-    method: Method,
-    proof: Proof,
-    cutoff: float,
-    labels: np.ndarray,
-    threads: Threads,
+    shape: Contraction, method: Method, proof: Proof, cutoff: float, labels: np.ndarray
 ) -> np.ndarray:
     """(M, M) bool: pairs of super-points that no pool can hold together, beyond those that are known.
 
@@ -194,7 +178,7 @@ def pairs_apart(
     apart = np.zeros((M, M), dtype=bool)
 
     def look(first: np.ndarray, second: np.ndarray) -> None:
-        found = _nowhere(first, second, M, method, proof, cutoff, threads)
+        found = _nowhere(first, second, M, method, proof, cutoff)
         apart[first[found], second[found]] = apart[second[found], first[found]] = True
 
     first, second = np.nonzero(np.triu(test, 1))
@@ -210,21 +194,16 @@ def pairs_apart(
 
 
 def _nowhere(
-    first: np.ndarray,
-    second: np.ndarray,
-    M: int,
-    method: Method,
-    proof: Proof,
-    cutoff: float,
-    threads: Threads,
+    first: np.ndarray, second: np.ndarray, M: int, method: Method, proof: Proof, cutoff: float
 ) -> np.ndarray:
     """For pairs of super-points: no pool can hold them together."""
-    left = np.ones(len(first), dtype=bool)
+    left, blocks = np.ones(len(first), dtype=bool), method.by_pool()
     for p, pool in enumerate(method.pools):
         place = np.full(M, -1)
         place[pool.index] = np.arange(len(pool.index))
         here = np.flatnonzero(left & (place[first] >= 0) & (place[second] >= 0))
         if len(here):
-            out = impossible(place[first[here]], place[second[here]], p, method, proof, cutoff, threads)
+            pairs = place[first[here]], place[second[here]]
+            out = impossible(*pairs, p, blocks[p], method, proof, cutoff)
             left[here[~out]] = False
     return left

@@ -13,6 +13,7 @@ sqrt(m) on S this is x' C x + alpha at least, for any slope beta, where
 
 from __future__ import annotations
 
+import heapq
 import itertools
 from dataclasses import dataclass, field
 
@@ -23,6 +24,7 @@ from certmix.search.bounds.semidefinite.contraction import Contraction, Region
 from certmix.search.bounds.semidefinite.cuts import Cuts
 
 MOST_BLOCKS = 6  # of a root's order for each component: no larger are all blocks of a node together ...
+MOST_COUNTED = 10  # ... but no more than so many components count for that ...
 FEW_ENTRIES = 4e6  # ... but so many entries they may have in any case
 LEAST_TRACE = 0.02  # in components: a block that holds less is not worth refining
 
@@ -87,8 +89,7 @@ def pools_of(region: Region, shape: Contraction, instance: Instance) -> list[Com
     found = []
     for ks in region.untouched(instance):
         k = int(ks[0])
-        bit = np.int64(1) << k
-        index = np.flatnonzero(shape.mask & bit)
+        index = np.flatnonzero(shape.allowed[:, k])
         members = np.flatnonzero(where == k)
         must = int(np.searchsorted(index, shape.of[members[0]])) if len(members) else -1
         points = shape.points[system[k]][index] - instance.prior_mean[k]
@@ -150,7 +151,8 @@ def first_blocks(pool: ComponentPool, sizes: np.ndarray) -> list[tuple[int, int]
 
 def most_entries(instance: Instance) -> float:
     """How many entries the blocks of a node may have, one matrix of each: names divide pools, but add no memory."""
-    return max(FEW_ENTRIES, MOST_BLOCKS * instance.n_components * float(instance.n_groups) ** 2)
+    counted = min(instance.n_components, MOST_COUNTED)
+    return max(FEW_ENTRIES, MOST_BLOCKS * counted * float(instance.n_groups) ** 2)
 
 
 @dataclass(frozen=True)
@@ -168,20 +170,29 @@ def joined(pools: list[ComponentPool], intervals: list[list[Interval]], most: fl
     Neighbours do that hold little, and over which the entropy is nearly a line, until there are no more than ``most``
     entries, or one block for each pool.
     """
-    runs = [[[i] for i in range(len(mine))] for mine in intervals]
-    over = sum(len(pool.index) ** 2 * len(mine) for pool, mine in zip(pools, runs, strict=True)) - most
-    while over > 0.0:
-        choices = [
-            (_loss(pool, [intervals[p][j] for j in a + b]), p, i)
-            for p, pool in enumerate(pools)
-            for i, (a, b) in enumerate(itertools.pairwise(runs[p]))
-        ]
-        if not choices:
-            break
-        _, p, i = min(choices)
-        runs[p][i : i + 2] = [runs[p][i] + runs[p][i + 1]]
+    over = sum(len(pool.index) ** 2 * len(mine) for pool, mine in zip(pools, intervals, strict=True)) - most
+    if over <= 0.0:
+        return [[[i] for i in range(len(mine))] for mine in intervals]
+    end = [{i: i + 1 for i in range(len(mine))} for mine in intervals]  # of every run, by its first interval
+    choices: list[tuple[float, int, int, int]] = []
+
+    def offer(p: int, i: int) -> None:
+        last = end[p].get(end[p][i])
+        if last is not None:
+            heapq.heappush(choices, (_loss(pools[p], intervals[p][i:last]), p, i, last))
+
+    for p, mine in enumerate(intervals):
+        for i in range(len(mine)):
+            offer(p, i)
+    while over > 0.0 and choices:
+        _, p, i, last = heapq.heappop(choices)
+        if i not in end[p] or end[p].get(end[p][i]) != last:
+            continue  # one of the two is a part of a longer run by now
+        end[p][i] = end[p].pop(end[p][i])
         over -= len(pools[p].index) ** 2
-    return runs
+        for first in [j for j, e in end[p].items() if e == i] + [i]:
+            offer(p, first)
+    return [[list(range(i, e)) for i, e in mine.items()] for mine in end]
 
 
 def _loss(pool: ComponentPool, run: list[Interval]) -> float:

@@ -11,16 +11,14 @@ import numpy as np
 
 from certmix.search.bounds.semidefinite.admm import Method
 from certmix.search.bounds.semidefinite.contraction import Contraction
-from certmix.search.bounds.semidefinite.shelf import Shelf
 from certmix.search.bounds.semidefinite.steps import (
-    AnyStep,
-    ShelvedStep,
     Step,
     UnpackedStep,
     multiples,
     pack,
     pack_alone,
 )
+from certmix.spool import Spool
 from certmix.state import State
 
 if TYPE_CHECKING:
@@ -40,9 +38,9 @@ class RecordedNode:
     component: int = -1
     inside: bool = True  # is the group in the component, or in none of those that it stands for
     size: int = -1  # instead of a group: is the component no larger than this, or are all of them larger
-    steps: list[AnyStep] = field(default_factory=list)
-    best: AnyStep | None = None  # the proof of the node's bound while it is open
-    given: AnyStep | None = None  # the same before it was visited
+    steps: list[Step] = field(default_factory=list)
+    best: Step | None = None  # the proof of the node's bound while it is open
+    given: Step | None = None  # the same before it was visited
     closed: bool = False
 
 
@@ -50,31 +48,26 @@ class Recorder:
     """The tree of one search and the steps that settle its nodes.
 
     Nodes are visited in several threads, each node in one. Large steps wait in a temporary file. Beyond ``most_bytes``
-    everything is dropped and ``full`` is set.
+    everything is dropped, ``full`` is set, and nothing more is written down.
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self.entries: list[RecordedNode] = []
         self.most_bytes = most_bytes
         self.bytes = 0
-        self.full = False
+        self.full = most_bytes < 0
         self._lock = Lock()
-        self._shelf: Shelf | None = None
+        self._spool: Spool | None = None
 
-    def add(self, parent: int, group: int, component: int, inside: bool) -> int:
-        """A new node; returns its number."""
-        best, self.entries[parent].given = self.entries[parent].best, None
-        self.entries.append(RecordedNode(parent, group, component, inside, best=best, given=best))
-        return len(self.entries) - 1
-
-    def add_size(self, parent: int, component: int, size: int, inside: bool) -> int:
-        """A new node by a decision about sizes; returns its number."""
-        self.entries.append(RecordedNode(parent, component=component, inside=inside, size=size))
-        return len(self.entries) - 1
-
-    def add_root(self) -> int:
-        """The root of the search."""
-        self.entries.append(RecordedNode(-1))
+    def add(self, parent: int = -1, **decision: int) -> int:
+        """A new node, by a decision in its parent or the root of the search; returns its number."""
+        if self.full:
+            return -1
+        entry = RecordedNode(parent, **decision)  # type: ignore[arg-type]
+        if parent >= 0:
+            entry.best = entry.given = self.entries[parent].best
+            self.entries[parent].given = None
+        self.entries.append(entry)
         return len(self.entries) - 1
 
     def begin(self, node: int) -> Note:
@@ -88,22 +81,28 @@ class Recorder:
             self.entries[entry.parent].best = None  # its children have it
         return NodeNote(self, entry)
 
-    def kept(self, step: Step) -> AnyStep:
+    def kept(self, step: Step) -> Step:
         """The step, counted; in a file if it is large and there is room for it."""
         self.count(step.size)
         if step.size < LARGE:
             return step
         try:
             with self._lock:
-                self._shelf = self._shelf or Shelf()
-            return ShelvedStep(self._shelf.put(step.stored()), step.bound, step.size, step.number)
+                self._spool = self._spool or Spool()
+            return step.in_file(self._spool)
         except OSError:
             return step
 
     def settled(self, node: int) -> None:
         """A visit has closed the node: its steps, or the constraints, settle it."""
-        entry = self.entries[node]
-        entry.closed, entry.best, entry.given = True, None, None
+        if not self.full:
+            entry = self.entries[node]
+            entry.closed, entry.best, entry.given = True, None, None
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing was visited: a first bound was enough."""
+        return not (self.full or any(e.closed or e.steps or e.best is not None for e in self.entries))
 
     def state(self) -> State:
         """The tree and its steps; nothing when they were dropped. Visits may go on meanwhile."""
@@ -119,11 +118,13 @@ class Recorder:
         arrays["best"], arrays["given"] = (
             np.array([-1 if s is None else s.number for s in of]) for of in (bests, givens)
         )
-        return State({}, arrays, {str(number): s.stored() for number, s in used.items()})
+        return State({}, arrays, {str(number): s.arrays for number, s in used.items()})
 
     def go_on(self, state: State, open_nodes: np.ndarray) -> None:
         """Take a state up, with these nodes open: what was written down of a visit that did not end is forgotten."""
-        step: dict[int, AnyStep | None] = {int(n): self.kept(Step.read(a)) for n, a in state.kept.items()}
+        if self.full:
+            return
+        step: dict[int, Step | None] = {int(n): self.kept(Step.read(a)) for n, a in state.kept.items()}
         step[-1] = None
         a = state.arrays
         ends = np.cumsum(a["step_count"])
@@ -187,9 +188,9 @@ class NodeNote(Note):
         self._best: UnpackedStep | None = None
 
     def named(self, before: np.ndarray, after: np.ndarray) -> None:
-        groups = np.flatnonzero(before != after)
-        names = np.round(np.log2(after[groups])).astype(np.int32)
-        self._add(Step("name", {"groups": groups.astype(np.int32), "components": names}))
+        groups = np.flatnonzero((before != after).any(axis=1))
+        names = after[groups].argmax(axis=1).astype(np.int32)
+        self._add(Step.of("name", {"groups": groups.astype(np.int32), "components": names}))
 
     def proved(self, shape: Contraction, method: Method, proof: Proof) -> None:
         self._last = UnpackedStep(
@@ -229,26 +230,4 @@ class NodeNote(Note):
             self.entry.steps.append(self.recorder.kept(step))
 
 
-class NoRecord(Recorder):
-    """The record of a search that nobody asked to write down."""
-
-    def add(self, parent: int, group: int, component: int, inside: bool) -> int:
-        return -1
-
-    def add_size(self, parent: int, component: int, size: int, inside: bool) -> int:
-        return -1
-
-    def add_root(self) -> int:
-        return -1
-
-    def begin(self, node: int) -> Note:
-        return SILENT_NOTE
-
-    def settled(self, node: int) -> None:
-        return
-
-    def go_on(self, state: State, open_nodes: np.ndarray) -> None:
-        return
-
-
-SILENT_NOTE, NO_RECORD = Note(), NoRecord()
+SILENT_NOTE, NO_RECORD = Note(), Recorder(most_bytes=-1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -72,7 +73,7 @@ def _part(block: SizeBlock, method: Method, low: int, high: int, share: float) -
         u=block.u.copy(),
         over=block.over.copy(),
         under=block.under.copy(),
-        cuts=block.cuts.copy(),
+        cuts=deepcopy(block.cuts),
         held=share * block.held,
         trace=share * block.trace,
     )

@@ -79,7 +79,8 @@ def prove(method: Method, constant: float, error: float, terms: int, grain: floa
     added = demanded(method)
     # n: the logarithms of the entropy lose a unit for every sample where the weight is near one.
     magnitude = float(np.abs(T).sum()) + abs(constant) + added + float(counts.sum()) * largest + n
-    shift = float(T.sum()) + constant + added - error - (len(T) + 64) * UNIT * magnitude
+    terms = len(T) + int(counts.sum()) + 64
+    shift = float(T.sum()) + constant + added - error - terms * UNIT * magnitude
     if not (np.isfinite(shift) and np.isfinite(level).all()):
         # A price that is not a number would compare as if it ruled out its size.
         return Proof(-np.inf, np.full_like(costs, -np.inf), level, grains, rounded)

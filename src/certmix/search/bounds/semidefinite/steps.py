@@ -8,10 +8,11 @@ numbers that the search saw, and the search is the same when nobody wants the fi
 
 from __future__ import annotations
 
+import io
 import itertools
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,12 +21,13 @@ from certmix.search.bounds.semidefinite.contraction import Contraction
 from certmix.search.bounds.semidefinite.crossings import Crossing
 from certmix.search.bounds.semidefinite.cuts import Cuts
 from certmix.search.bounds.semidefinite.pools import SizeBlock
-from certmix.search.bounds.semidefinite.shelf import Bundle
+from certmix.spool import Spool, Stored
 
 MARGIN = 1e-9  # relative: what a checker may lose by rounding in other ways
 GAP_SHARE = 0.1  # share of the gap that the rounding of N may cost at worst; it costs far less
 LARGEST_MULTIPLE = 2.0**30  # of the grain
 KINDS = ("name", "semidefinite")  # of steps
+NOTHING = np.zeros(0, dtype=np.int16)
 
 
 @dataclass(frozen=True)
@@ -79,75 +81,83 @@ class UnpackedStep:
 
 @dataclass(frozen=True)
 class Step:
-    """A packed proof: small arrays by name, and N in compressed form."""
+    """A packed proof as arrays by name: ``about`` it (its kind, how N is held, its bound) and N, ``packed``, too."""
 
-    kind: str
-    arrays: dict[str, np.ndarray]
-    packed: bytes = b""
-    wide: bool = False  # whether N takes four bytes, not two
-    bound: float = -math.inf
+    arrays: Mapping[str, np.ndarray]
+    bound: float
+    size: int  # in bytes
     number: int = field(default_factory=itertools.count().__next__, compare=False)
 
-    @property
-    def size(self) -> int:
-        return sum(a.nbytes for a in self.arrays.values()) + len(self.packed) + 200
-
-    def loaded(self) -> Step:
-        return self
-
-    def slack(self) -> np.ndarray:
-        """N over its grain: the upper triangles of all blocks, one after another."""
-        return np.frombuffer(zlib.decompress(self.packed), dtype=np.int32 if self.wide else np.int16)
-
-    def stored(self) -> dict[str, np.ndarray]:
-        """Everything as arrays."""
-        about = np.array([KINDS.index(self.kind), self.wide, self.bound])
-        return {**self.arrays, "packed": np.frombuffer(self.packed, dtype=np.uint8), "about": about}
+    @classmethod
+    def of(
+        cls, kind: str, arrays: dict[str, np.ndarray], whole: np.ndarray = NOTHING, bound: float = -math.inf
+    ) -> Step:
+        """``whole`` is N over its grain: the upper triangles of all blocks, one after another."""
+        about = np.array([KINDS.index(kind), whole.dtype == np.int32, bound])
+        packed = np.frombuffer(zlib.compress(whole.tobytes(), 1), dtype=np.uint8)
+        return cls.read({**arrays, "packed": packed, "about": about})
 
     @classmethod
-    def read(cls, stored: Mapping[str, np.ndarray]) -> Step:
-        kind, wide, bound = stored["about"].tolist()
-        arrays = {name: a for name, a in stored.items() if name not in ("packed", "about")}
-        return cls(KINDS[int(kind)], arrays, stored["packed"].tobytes(), bool(wide), bound)
+    def read(cls, arrays: Mapping[str, np.ndarray]) -> Step:
+        arrays = dict(arrays)
+        return cls(arrays, float(arrays["about"][2]), sum(a.nbytes for a in arrays.values()) + 200)
+
+    def in_file(self, spool: Spool) -> Step:
+        """The same, its arrays read when somebody asks for them: a record grows, memory does not."""
+        content = io.BytesIO()
+        np.savez(content, **self.arrays)  # type: ignore[arg-type]
+        return replace(self, arrays=_InFile(tuple(self.arrays), spool.put(content.getbuffer())))
+
+    def loaded(self) -> Step:
+        return replace(self, arrays=dict(self.arrays))
+
+    @property
+    def kind(self) -> str:
+        return KINDS[int(self.arrays["about"][0])]
+
+    def slack(self) -> np.ndarray:
+        """N over its grain."""
+        wide = self.arrays["about"][1] != 0.0
+        return np.frombuffer(
+            zlib.decompress(self.arrays["packed"].tobytes()), dtype=np.int32 if wide else np.int16
+        )
 
 
 @dataclass(frozen=True)
-class ShelvedStep:
-    """A step that waits in a file."""
+class _InFile(Mapping[str, np.ndarray]):
+    """Arrays in a temporary file."""
 
-    arrays: Bundle
-    bound: float
-    size: int
-    number: int
+    names: tuple[str, ...]
+    file: Stored
 
-    def loaded(self) -> Step:
-        return replace(Step.read(self.arrays), number=self.number)
+    def __getitem__(self, name: str) -> np.ndarray:
+        with np.load(io.BytesIO(self.file.read()), allow_pickle=False) as arrays:
+            return np.asarray(arrays[name])
 
-    def stored(self) -> Mapping[str, np.ndarray]:
-        return self.arrays
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
 
-
-AnyStep = Step | ShelvedStep
+    def __len__(self) -> int:
+        return len(self.names)
 
 
 def pack_alone(draft: UnpackedStep) -> Step:
     """The step of a proof that excludes nothing."""
     M = len(draft.shape.root)
-    return pack(draft, np.zeros(M, dtype=np.int64), np.zeros((M, M), dtype=bool))
+    return pack(draft, np.zeros_like(draft.shape.allowed), np.zeros((M, M), dtype=bool))
 
 
 def pack(draft: UnpackedStep, gone: np.ndarray, pairs: np.ndarray) -> Step:
-    """The step of a proof. ``gone`` (per super-point, bits of components) and ``pairs`` are what it excludes."""
+    """The step of a proof. ``gone`` (of every super-point, components) and ``pairs`` are what it excludes."""
     shape, M = draft.shape, len(draft.shape.root)
-    K = max(int(k) for ks in draft.components for k in ks) + 1
-    of_component = np.full(K, -1, dtype=np.int8)
+    of_component = np.full(gone.shape[1], -1, dtype=np.int32)
     for p, ks in enumerate(draft.components):
         of_component[ks] = p
     candidates = np.zeros((len(draft.index), M), dtype=bool)
     excluded = np.zeros_like(candidates)
     for p, (ks, index) in enumerate(zip(draft.components, draft.index, strict=True)):
         candidates[p, index] = True
-        excluded[p] = (gone & (np.int64(1) << np.int64(ks[0]))) != 0
+        excluded[p] = gone[:, ks[0]]
     cuts, multipliers, counts = [], [], []
     for (ends, signs), rounded in zip(draft.cuts, draft.rounded, strict=True):
         triples, used = _triples(ends, signs), np.flatnonzero(rounded.cuts > 0.0)
@@ -175,8 +185,7 @@ def pack(draft: UnpackedStep, gone: np.ndarray, pairs: np.ndarray) -> Step:
         "members": np.packbits(excluded),
         "pairs": np.packbits(pairs[np.triu_indices(M, 1)]) if pairs.any() else np.zeros(0, dtype=np.uint8),
     }
-    packed = zlib.compress(whole.tobytes(), 1)
-    return Step("semidefinite", arrays, packed, whole.dtype == np.int32, draft.bound)
+    return Step.of("semidefinite", arrays, whole, draft.bound)
 
 
 def multiples(slack: np.ndarray, grain: float) -> np.ndarray:

@@ -14,7 +14,7 @@ from certmix.kernels.arrays import Arrays
 from certmix.presolve.instance import Instance
 from certmix.search.bounds.leaves import exact_value
 from certmix.search.bounds.semidefinite.admm import Method
-from certmix.search.bounds.semidefinite.contraction import Contraction, Region, contract
+from certmix.search.bounds.semidefinite.contraction import Contraction, Region, contract, undecided
 from certmix.search.bounds.semidefinite.crossings import price_sets, reprice
 from certmix.search.bounds.semidefinite.fixing import (
     Exclusions,
@@ -47,9 +47,7 @@ class Tuning:
     refine_gain: float = 0.3
     paired_points: int = 200  # with named components and more super-points, pairs are not looked at
     paired_gain: float = 0.8  # share of the gap that must be left at most since pairs were last looked at
-    largest_gap: float = (
-        0.05  # per sample, in units of the scale: with a larger one roundings are as with this
-    )
+    largest_gap: float = 0.05  # per sample, in units of the scale: larger ones are rounded like this
 
 
 TUNING = Tuning()
@@ -170,10 +168,9 @@ class NodeVisit:
         if np.all(where >= 0):
             value = exact_value(instance.problem, instance.expand(where))
             return VisitedNode(region, value, open=False, found=where)
-        constant = float(instance.entropy[region.b <= 0, 0].sum())
-        if constant == math.inf:
+        self.constant = math.fsum(instance.entropy[region.b <= 0, 0].tolist())
+        if self.constant == math.inf:
             return nothing  # a component that cannot be empty
-        self.constant = constant
         self.shape = contract(region, instance)
         pools = pools_of(region, self.shape, instance)
         idle = [pool for pool in pools if not pool.sizes[1:].any() or len(pool.index) == 0]
@@ -266,7 +263,7 @@ class NodeVisit:
             self.note.closed()
             self.bound = math.inf
             return Next.CLOSE
-        gone = members_gone(shape, method, proof, self.cutoff, self.threads)
+        gone = members_gone(shape, method, proof, self.cutoff)
         found = Exclusions(sizes, gone, self._pairs_apart(proof))
         if not found.anything(method):
             return Next.GO_ON
@@ -287,7 +284,7 @@ class NodeVisit:
         few = not named or len(shape.root) <= TUNING.paired_points
         if few and self._gap < TUNING.paired_gain * self.paired:
             self.paired = self._gap
-            return pairs_apart(shape, method, proof, self.cutoff, self.around.labels, self.threads)
+            return pairs_apart(shape, method, proof, self.cutoff, self.around.labels)
         return np.zeros((0, 0), dtype=bool)
 
     def _would_name(self, found: Exclusions) -> bool:
@@ -298,10 +295,10 @@ class NodeVisit:
 
     def _named(self) -> bool:
         """Give names to components where that is possible."""
-        before = self.region.mask.copy()
+        before = self.region.allowed.copy()
         named = self.region.anchor(self.instance, self.around.labels)
         if named:
-            self.note.named(before, self.region.mask)
+            self.note.named(before, self.region.allowed)
         return named
 
     def _stalls(self) -> bool:
@@ -349,25 +346,25 @@ def means_of(instance: Instance, shape: Contraction, method: Method) -> np.ndarr
 
 def choice(shape: Contraction, method: Method, labels: np.ndarray) -> tuple[int, int]:
     """The group and component to branch on."""
-    undecided = np.flatnonzero((shape.mask & (shape.mask - 1)) != 0)
+    several = np.flatnonzero(undecided(shape.allowed))
     shared = [pool for pool in method.pools if pool.count > 1]
     if shared:
         # Name a component: by a group far from all clusters but its own, which no named component holds yet.
         pool = shared[0]
-        inside = np.intersect1d(undecided, pool.index)
+        inside = np.intersect1d(several, pool.index)
         by_point = labels[shape.first]
         held = {int(by_point[q.index[q.must]]) for q in method.pools if q.must >= 0}
         fresh = np.array([s for s in inside if int(by_point[s]) not in held], dtype=np.int64)
         pick = fresh if len(fresh) else inside
         s = int(pick[np.argmax(margins(shape, by_point)[pick])])
         return int(shape.first[s]), int(pool.components[0])
-    share = method.coverage()[undecided]
+    share = method.coverage()[several]
     top = np.argsort(share, axis=1)[:, ::-1]
-    most = share[np.arange(len(undecided)), top[:, 0]]
-    i = int(np.argmax(np.minimum(most, 1.0 - most) * shape.weight[undecided]))
-    s = int(undecided[i])
+    most = share[np.arange(len(several)), top[:, 0]]
+    i = int(np.argmax(np.minimum(most, 1.0 - most) * shape.weight[several]))
+    s = int(several[i])
     for p in top[i]:
         k = int(method.pools[p].components[0])
-        if shape.mask[s] & (np.int64(1) << k):
+        if shape.allowed[s, k]:
             return int(shape.first[s]), k
     raise AssertionError("an undecided super-point has no candidate")

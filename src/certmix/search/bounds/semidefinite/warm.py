@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from certmix import memory
 from certmix.presolve.instance import Instance
@@ -118,12 +119,14 @@ def warm_start(
     waiting = old.blocks if warm.alone else list(old.blocks)
     waiting.reverse()
     found: list[list[SizeBlock]] = [[] for _ in pools]
-    for i in range(len(waiting)):
+    takers: list[list[int]] = [[] for _ in waiting]  # the pools that take something of every old block
+    for p, mine in enumerate(parts):
+        for i in mine:
+            takers[i].append(p)
+    for i, takes in enumerate(takers):
         b = waiting.pop()
-        for p, pool in enumerate(pools):
-            part = parts[p].get(i)
-            if part is None:
-                continue
+        for p in takes:
+            pool, part = pools[p], parts[p][i]
             if part.first:
                 found[p].append(_new_block(pool, p, part.low, part.high, shape.root, cover))
             if b.x.size:
@@ -152,8 +155,10 @@ def _parts(
     pools: list[ComponentPool], old: Method, origin: list[int], moves: list[_Move], most: float
 ) -> list[dict[int, _Part]]:
     """For every pool what becomes of the old blocks, by their numbers."""
+    number = {id(b): i for i, b in enumerate(old.blocks)}
+    blocks = old.by_pool()
     mine = [
-        [i for i, b in enumerate(old.blocks) if b.pool == q and pool.sizes[b.low : b.high + 1].any()]
+        [number[id(b)] for b in blocks[q] if pool.sizes[b.low : b.high + 1].any()]
         for pool, q in zip(pools, origin, strict=True)
     ]
     intervals = [
@@ -178,7 +183,7 @@ class _Move:
 
     kept: np.ndarray  # positions of the old super-points that are still in the pool
     at: np.ndarray  # per old super-point, its new position, -1 if it is not
-    gather: np.ndarray  # (kept, new)
+    gather: csr_matrix  # (kept, new)
     share: np.ndarray
 
     @classmethod
@@ -188,8 +193,8 @@ class _Move:
         place = np.searchsorted(pool.index, into[old_index])
         place[place == len(pool.index)] = 0
         kept = np.flatnonzero(pool.index[place] == into[old_index])
-        gather = np.zeros((len(kept), len(pool.index)))
-        gather[np.arange(len(kept)), place[kept]] = part[old_index[kept]]
+        entries = part[old_index[kept]], (np.arange(len(kept)), place[kept])
+        gather = csr_matrix(entries, shape=(len(kept), len(pool.index)))
         at = np.full(len(old_index), -1)
         at[kept] = place[kept]
         return cls(kept, at, gather, share[old_index[kept]])
@@ -201,12 +206,13 @@ class _Move:
     def add(self, new: SizeBlock, old: SizeBlock, part: _Part, r: np.ndarray, must: int) -> None:
         """Matrices add up, multipliers are averaged; cuts come from the part that holds most."""
         gather, both = self.gather, np.ix_(self.kept, self.kept)
+        squares = gather.power(2).T
         x = gather.T @ (np.outer(self.share, self.share) * old.x[both]) @ gather
         u = gather.T @ old.u[both] @ gather
         new.x += 0.5 * (x + x.T)
         new.u = (0.0 if part.first else new.u) + 0.5 * part.share * (u + u.T)
-        new.over += part.share * ((gather**2).T @ old.over[self.kept])
-        new.under += part.share * ((gather**2).T @ old.under[self.kept])
+        new.over += part.share * (squares @ old.over[self.kept])
+        new.under += part.share * (squares @ old.under[self.kept])
         new.rank = old.rank if part.first else max(new.rank, old.rank)
         if part.most:
             new.cuts = old.cuts.moved(self.at, r, must)
@@ -222,13 +228,15 @@ def _shares(
     """
     source = {int(k): p for p, pool in enumerate(old.pools) for k in pool.components}
     shares = [np.ones(len(old_shape.root)) for _ in pools]
-    for q, whole in enumerate(old.pools):
-        parts = [p for p, pool in enumerate(pools) if source[int(pool.components[0])] == q]
+    parts_of: list[list[int]] = [[] for _ in old.pools]
+    for p, pool in enumerate(pools):
+        parts_of[source[int(pool.components[0])]].append(p)
+    for whole, blocks, parts in zip(old.pools, old.by_pool(), parts_of, strict=True):
         if len(parts) < 2:
             continue
         mean = np.zeros((len(whole.index), len(whole.index)))
-        for b in old.blocks:
-            if b.pool == q and b.x.size:
+        for b in blocks:
+            if b.x.size:
                 mean += b.x
         left = np.ones(len(whole.index))
         unnamed = [p for p in parts if pools[p].must < 0]
@@ -317,19 +325,17 @@ def _clusters(shape: Contraction, labels: np.ndarray) -> list[tuple[np.ndarray, 
 
 def _place(method: Method, shape: Contraction, clusters: list[tuple[np.ndarray, float]]) -> None:
     """Put every cluster, as a matrix of rank one, into a block that can hold it."""
-    if not clusters:
-        return
-    for block in method.blocks:
-        block.x[:] = 0.0
-    left = [pool.count for pool in method.pools]
+    left = np.array([pool.count for pool in method.pools])
+    of_pool = shape.allowed[:, [int(pool.components[0]) for pool in method.pools]]
+    must = np.array([pool.index[pool.must] if pool.must >= 0 else -1 for pool in method.pools])
+    blocks = method.by_pool()
     for members, size in clusters:
-        for block in method.blocks:
+        can = of_pool[members].all(axis=0) & (left > 0) & ((must < 0) | np.isin(must, members))
+        fitting = (b for p in np.flatnonzero(can) for b in blocks[p] if b.low <= size <= b.high)
+        block = next(fitting, None)
+        if block is not None:
             pool = method.pools[block.pool]
-            inside = np.isin(members, pool.index).all()
-            held = pool.must < 0 or pool.index[pool.must] in members
-            if left[block.pool] > 0 and inside and held and block.low <= size <= block.high:
-                x = np.zeros(len(pool.index))
-                x[np.searchsorted(pool.index, members)] = shape.root[members] / np.sqrt(size)
-                block.x += np.outer(x, x)
-                left[block.pool] -= 1
-                break
+            x = np.zeros(len(pool.index))
+            x[np.searchsorted(pool.index, members)] = shape.root[members] / np.sqrt(size)
+            block.x += np.outer(x, x)
+            left[block.pool] -= 1
