@@ -39,6 +39,19 @@ def test_the_factor_solves_what_the_whole_matrix_solves(n: int, border: int, wid
         np.testing.assert_allclose(dense @ found, right, atol=1e-8)
 
 
+def test_variables_in_the_same_rows_are_one() -> None:
+    """The matrix that is factored has each kind once, and solutions are those of the whole matrix."""
+    rng = np.random.default_rng(5)
+    rows = rows_of(60, 2, 150, 12, 5)
+    rows = np.hstack([rows[:, rng.permutation(np.repeat(np.arange(60), 3))], rows[:, 60:]])
+    weight, diagonal = rng.uniform(size=150), 10.0 ** rng.uniform(-6.0, 3.0, size=182)
+    normal, right = Normal(csr_matrix(rows), 2), rng.normal(size=182)
+    assert normal.n <= 60
+    found = normal.factor(weight, diagonal).solve(right)
+    dense = (rows * weight[:, None]).T @ rows + np.diag(diagonal)
+    np.testing.assert_allclose(dense @ found, right, atol=1e-8)
+
+
 def test_neighbours_need_little_room() -> None:
     """Of rows that tie neighbours only, most blocks of the matrix are not stored, however places are shuffled."""
     n = 8 * BLOCK

@@ -29,7 +29,11 @@ from certmix.search.bounds.trios import NO_TRIOS, TrioPrices, violated_trios
 class Tuning:
     """How the ascent goes: shares are of what is lacking, of a side or of a component, sides and prices in units."""
 
-    precision: float = 0.1  # share of what the last prices were short of, to which a program is solved
+    precision: float = (
+        0.1  # share of what the last prices were short of, to which a program is solved: they count
+    )
+    far_off: float = 0.5  # ... no more than the best ones, or than this share of what is lacking
+    halfway: float = 0.5  # from the best multipliers to new ones: there sets are looked for as well
     least_side: float = 0.05  # sides of the box are at least this share of an ordinary one ...
     shortest_side: float = 1e-3  # ... and this long, in units
     firmer: float = 2.0  # times as firmly multipliers are held to the best ones when those stay the best ...
@@ -44,7 +48,8 @@ class Tuning:
     )
     new_trios: int = 3  # at a time for each component
     most_trios: int = 2000  # of a node
-    first_price: float = 0.1  # of a trio, as a share of an ordinary side of the box
+    first_price: float = 0.1  # of a trio, as a share of an ordinary side of the box, ...
+    first_most: float = 0.2  # ... and the most that it may be, until that is in the way
     separating: float = (
         1e-3  # share of what is lacking to which a program is solved to see which trios are broken
     )
@@ -182,7 +187,7 @@ class CentralAscent(Ascent):
         paid = np.maximum(trios.prices / self.unit, TUNING.first_price * float(np.median(self.side)))
         y = np.concatenate([raw, -paid, sigma / self.unit, tilt])
         self.dearest = TUNING.dearest * float(np.abs(np.append(y[len(raw) + len(paid) :], 1.0)).max())
-        self.dearest = max(self.dearest, 2.0 * float(paid.max(initial=0.0)))
+        self.most_paid = np.maximum(2.0 * paid, TUNING.first_most * float(np.median(self.side)))
         self.towards, self.firmness = y, 1.0
         self.point = Point(y, np.full(len(self.means), 0.5), np.full(len(y), 0.1), np.full(len(y), 0.1))
         self.columns(t, (sigma + 0.2 * np.abs(sigma))[self.owner], most=10 * self.count, trios=trios)
@@ -244,28 +249,42 @@ class CentralAscent(Ascent):
             y, n = solved.point.y, self.master.n_groups
             away = self._pull(short) * np.abs(y - self.towards)
             reach = self.unit * (solved.value + solved.gap + float(away[:n] @ self.side)) + base
-            raw, paid, worth, tilt = np.split(y, np.cumsum([n, len(self.master.trios), len(self.counts)]))
-            t, sigma, prices = self._full(raw), self.unit * worth, self.unit * tilt
-            trios = TrioPrices(self.master.trios, self.unit * np.maximum(-paid, 0.0))
+            t, _, prices, trios = self._named(y)
             self._collect(solved.point.rows)
             before = self.best
             proved = self.prove(t, cutoff, node_limit, self.sides.signs * np.abs(prices), trios)
-            added = self.columns(
-                t, sigma[self.owner] + self.inside @ prices, most=10 * self.count, trios=trios
-            )
+            halfway = self.towards + TUNING.halfway * (y - self.towards)
+            added = self._sets_at(y) + self._sets_at(halfway)
             if self.best > before:
                 self.towards, self.firmness = y, max(self.firmness / TUNING.firmer, TUNING.softest)
             else:
                 self.firmness = min(self.firmness * TUNING.firmer, TUNING.firmest)
-            short = max(reach - proved, self.blur(cutoff))
-            push = self.unit * float(self._push() @ self.side)
-            aim = min(cutoff - reach, reach - self.known)
-            hopeless = reach + push < cutoff and reach - max(self.best, self.known) < TUNING.hopeless * aim
             blur = self.blur(cutoff)
+            most = max(reach - self.best, TUNING.far_off * (cutoff - self.best))
+            short = max(min(reach - proved, most), blur)
+            push = self.unit * float(self._push() @ np.append(self.side, self.most_paid))
+            aim = min(cutoff - reach, reach - self.known)
+            near = aim > 0 and reach - max(self.best, self.known) < TUNING.hopeless * aim
+            hopeless = near and reach + push < cutoff
             done = reach - self.best <= 1.5 * blur or (not added and self.unit * solved.gap <= blur)
-            if (hopeless or (done and not self._widen())) and not self._more_trios(cutoff):
+            ended = hopeless or ((near or done) and not self._widen())
+            if ended and not self._more_trios(cutoff):
                 break
         return True
+
+    def _named(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, TrioPrices]:
+        """Multipliers of groups, prices of classes, of sides and of trios, from the variables of the program."""
+        master = self.master
+        ends = np.cumsum([master.n_groups, len(master.trios), len(self.counts)])
+        raw, paid, worth, tilt = np.split(y, ends)
+        trios = TrioPrices(master.trios, self.unit * np.maximum(-paid, 0.0))
+        return self._full(raw), self.unit * worth, self.unit * tilt, trios
+
+    def _sets_at(self, y: np.ndarray) -> int:
+        """Add sets that cost less than they should at these variables; how many were new."""
+        t, sigma, prices, trios = self._named(y)
+        most = 10 * self.count
+        return self.columns(t, sigma[self.owner] + self.inside @ prices, most=most, trios=trios)
 
     def _more_trios(self, cutoff: float) -> bool:
         """Prices for trios that the program breaks; False when there are none, or the last ones have brought little."""
@@ -294,6 +313,9 @@ class CentralAscent(Ascent):
             wider(point.y, -first), point.rows, wider(point.lower, 0.1), wider(point.upper, 0.1)
         )
         self.towards = wider(self.towards, 0.0)
+        self.most_paid = np.append(
+            self.most_paid, np.full(len(new), TUNING.first_most / TUNING.first_price * first)
+        )
         self.master.price_trios(np.concatenate([old, new]))
         return True
 
@@ -301,9 +323,7 @@ class CentralAscent(Ascent):
         matrix, cost = self.master.rows()
         signs, trios = self.sides.signs, np.ones(len(self.master.trios))
         free = np.full(len(self.counts), math.inf)
-        low = np.concatenate(
-            [self.low, -self.dearest * trios, -free, np.where(signs > 0, 0.0, -self.dearest)]
-        )
+        low = np.concatenate([self.low, -self.most_paid, -free, np.where(signs > 0, 0.0, -self.dearest)])
         high = np.concatenate([self.high, 0.0 * trios, free, np.where(signs > 0, self.dearest, 0.0)])
         gain = np.concatenate([np.ones(len(self.low)), trios, self.counts, self.sides.numbers])
         new = np.full(len(cost) - len(self.point.rows), max(1e-4, wanted / len(cost)))
@@ -325,19 +345,24 @@ class CentralAscent(Ascent):
         trios = np.full(len(self.master.trios), firm / float(np.median(self.side)) ** 2)
         return np.concatenate([firm / self.side**2, trios, np.zeros(len(self.counts) + len(self.sides))])
 
+    def _pushing(self) -> tuple[np.ndarray, np.ndarray]:
+        """How hard the program pushes against the lower and the upper ends of the box of groups and trios."""
+        n = self.master.n_groups + len(self.most_paid)
+        lower, upper = self.point.lower[:n].copy(), self.point.upper[:n].copy()
+        upper[self.master.n_groups :] = 0.0  # a trio whose price is zero costs nothing
+        return tuple(np.where(end > TUNING.pushing, end, 0.0) for end in (lower, upper))  # type: ignore[return-value]
+
     def _push(self) -> np.ndarray:
-        """How hard the program pushes against the box, group by group."""
-        n = self.master.n_groups
-        found = np.maximum(self.point.lower[:n], self.point.upper[:n])
-        return np.where(found > TUNING.pushing, found, 0.0)
+        return np.maximum(*self._pushing())
 
     def _widen(self) -> bool:
         """Let go where the box is in the way; False when it is nowhere."""
         n = self.master.n_groups
-        down, up = self.point.lower[:n] > TUNING.pushing, self.point.upper[:n] > TUNING.pushing
-        self.low -= np.where(down, self.side, 0.0)
-        self.high += np.where(up, self.side, 0.0)
-        self.side = np.where(down | up, 2.0 * self.side, self.side)
+        down, up = (end > 0 for end in self._pushing())
+        self.low -= np.where(down[:n], self.side, 0.0)
+        self.high += np.where(up[:n], self.side, 0.0)
+        self.side = np.where((down | up)[:n], 2.0 * self.side, self.side)
+        self.most_paid = np.where(down[n:], 2.0 * self.most_paid, self.most_paid)
         return bool(np.any(down | up))
 
     def shares(self) -> np.ndarray | None:

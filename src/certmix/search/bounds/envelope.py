@@ -3,7 +3,8 @@
 In an order in which neighbours are near each other (reverse Cuthill-McKee) every row has its first entry at some
 column, and so has the row of the factor. Rows are kept in blocks, each from the first column that one of its rows
 needs, so that the work is products of dense matrices. The few prices that all sets have in common come last, as a
-border.
+border. Variables that are in the same sets are one here: only their sum is in the products, and what each of them has
+of it follows from the diagonal (Sudoso and Aloise aggregate such rows of the program itself, arXiv 2410.06187).
 """
 
 from __future__ import annotations
@@ -24,18 +25,20 @@ BLOCK = 128  # rows
 class Normal:
     """``rows' diag(weight) rows + diag(diagonal)`` for one matrix of zeros and ones and any weights.
 
-    ``border`` is how many of the last variables are in rows all over the place.
+    ``border`` is how many of the last variables are in rows all over the place; the diagonal of the others is positive.
     """
 
     def __init__(self, rows: csr_matrix, border: int) -> None:
-        self.n = rows.shape[1] - border
-        inner = rows[:, : self.n].tocsr()
+        several = rows.shape[1] - border
+        inner, self.outer = rows[:, :several].tocsr(), rows[:, several:].toarray()
+        first, self.kind = _kinds(inner)
+        inner = inner[:, first].tocsr()
+        self.n = inner.shape[1]
         self.order = _order(inner)
         place = np.empty(self.n, dtype=np.int64)
         place[self.order] = np.arange(self.n)
         self.inner = csr_matrix((inner.data, place[inner.indices], inner.indptr), shape=inner.shape)
         self.inner.sort_indices()
-        self.outer = rows[:, self.n :].toarray()
         starts, places = self.inner.indptr[:-1], self.inner.indices
         lowest = np.arange(self.n)
         filled = np.flatnonzero(np.diff(self.inner.indptr))
@@ -54,12 +57,15 @@ class Normal:
         """Raises LinAlgError where the matrix is not positive, as far as rounding tells."""
         flat = np.zeros(self.room)
         add_products(self.inner.indptr, self.inner.indices, weight, self.row, flat)
-        flat[self.row + np.arange(self.n)] += diagonal[: self.n][self.order]
+        own, others = np.split(diagonal, [len(self.kind)])
+        together = 1.0 / np.bincount(self.kind, 1.0 / own)
+        flat[self.row + np.arange(self.n)] += together[self.order]
         inner = Envelope(flat, self.starts, self.begins)
         border = self.outer * weight[:, None]
         half = inner.forward(self.inner.T @ border)
-        corner = self.outer.T @ border + np.diag(diagonal[self.n :]) - half.T @ half
-        return Factor(self.order, inner, half, cho_factor(corner, lower=True, check_finite=False))
+        corner = self.outer.T @ border + np.diag(others) - half.T @ half
+        corner = cho_factor(corner, lower=True, check_finite=False)
+        return Factor(self.order, inner, half, corner, self.kind, own, together)
 
 
 class Envelope:
@@ -109,6 +115,13 @@ class Envelope:
         return x
 
 
+def _kinds(rows: csr_matrix) -> tuple[np.ndarray, np.ndarray]:
+    """The first column of each kind, and of which kind each column is: those that are in the same rows are of one."""
+    mark = np.random.default_rng(0).uniform(size=rows.shape[0]) @ rows
+    _, first, kind = np.unique(mark, return_index=True, return_inverse=True)
+    return first, kind
+
+
 def _order(inner: csr_matrix) -> np.ndarray:
     """Variables in an order in which those of one set are near each other: along the graph of variables and sets.
 
@@ -131,18 +144,23 @@ def _inverse(matrix: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Factor:
-    """Of a matrix with a border."""
+    """Of a matrix with a border; ``kind``, ``own`` and ``together`` are those of its variables and their diagonal."""
 
     order: np.ndarray
     inner: Envelope
     half: np.ndarray
     corner: tuple[np.ndarray, bool]
+    kind: np.ndarray
+    own: np.ndarray
+    together: np.ndarray
 
     def solve(self, right: np.ndarray) -> np.ndarray:
-        n = len(self.order)
-        first = self.inner.forward(right[:n][self.order])
-        last = cho_solve(self.corner, right[n:] - self.half.T @ first, check_finite=False)
-        x = np.empty(len(right))
-        x[self.order] = self.inner.backward(first - self.half @ last)
-        x[n:] = last
-        return x
+        """With y the sums of kinds and N their matrix: N y + own_g x_g = right_g, so N y + together y = mean."""
+        mine, last = np.split(right, [len(self.kind)])
+        mean = np.bincount(self.kind, mine / self.own) * self.together
+        first = self.inner.forward(mean[self.order])
+        last = cho_solve(self.corner, last - self.half.T @ first, check_finite=False)
+        rest = np.empty(len(mean))
+        rest[self.order] = self.inner.backward(first - self.half @ last)
+        rest = self.together * rest - mean
+        return np.concatenate([(mine + rest[self.kind]) / self.own, last])
