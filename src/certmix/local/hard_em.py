@@ -40,7 +40,8 @@ _GROUPS_DRAWN = 4_000
 MANY_COMPONENTS = 12
 _STARTS_CROSSED = 3  # by default
 _TRIALS = 10  # perturbations of one clustering, for each component
-_FAILED = 8  # offspring in a row that are no better than the best
+_FAILED = 8  # offspring in a row that are no better than the best, where a proof has not begun, ...
+_FAILED_AGAIN = 24  # ... and where it takes long
 # Clusterings that are rescored and polished when the instance's cost is only a bound on the objective.
 _POLISHED = 8
 _BY_SIZE = 5  # steps of k-means, before means are dealt to components whose sizes fit
@@ -68,15 +69,16 @@ def hard_em(
     start: np.ndarray | None = None,
     callback: Callback | None = None,
     heartbeat: Callable[[], None] = lambda: None,
+    failed: int = _FAILED,
 ) -> Found | None:
     """Search for a good clustering of an instance; no proof. None when none that satisfies every constraint was found.
 
     ``restarts`` are the starts (:func:`default_restarts`), of which one is made at least, whatever the time limit in
     seconds. ``start`` are labels of the samples, tried first. The callback hears the labels of the groups and the
-    objective at every improvement, the heartbeat of every start. The same seed gives the same answer, unless the time
-    limit cuts the run short.
+    objective at every improvement, the heartbeat of every start. Clusterings are crossed until so many offspring in a
+    row have ``failed``. The same seed gives the same answer, unless the time limit cuts the run short.
     """
-    run = _Run(instance, seed, time_limit, callback, heartbeat)
+    run = _Run(instance, seed, time_limit, callback, heartbeat, failed)
     if start is not None:
         run.take_start(np.asarray(start))
     count = default_restarts(instance) if restarts is None else restarts
@@ -99,6 +101,18 @@ def offered(
         callback=lambda labels, _: ledger.offer(instance.expand(labels), "hard EM"),
         **settings,
     )
+
+
+def again(instance: Instance, start: np.ndarray, seed: int, time_limit: float) -> np.ndarray | None:
+    """Labels of the samples from another and longer run, where the start's cost more to prove than to look for better.
+
+    None where clusterings are not crossed: there further restarts would find what the first ones did.
+    """
+    if not _crossing(instance):
+        return None
+    limit = None if math.isinf(time_limit) else time_limit
+    found = hard_em(instance, seed=seed + 1, time_limit=limit, start=start, failed=_FAILED_AGAIN)
+    return None if found is None else instance.expand(found.labels)
 
 
 def default_restarts(instance: Instance) -> int:
@@ -134,8 +148,9 @@ class _Run:
         time_limit: float | None,
         callback: Callback | None,
         heartbeat: Callable[[], None],
+        failed: int,
     ) -> None:
-        self.instance, self.callback, self.heartbeat = instance, callback, heartbeat
+        self.instance, self.callback, self.heartbeat, self.failed = instance, callback, heartbeat, failed
         self.search = LocalSearch(instance, time_limit=time_limit)
         self.search.rng[:] = np.random.SeedSequence(seed).generate_state(1, np.uint64)
         self.deadline = np.inf if time_limit is None else time.perf_counter() + time_limit
@@ -201,7 +216,7 @@ class _Run:
     def cross(self, parents: Parents, tied: bool, trials: int | None) -> None:
         """Offspring of two parents as further starts: as long as one in a few is the best so far."""
         search, failed = self.search, 0
-        while failed < _FAILED and len(parents) > 1 and not self.late:
+        while failed < self.failed and len(parents) > 1 and not self.late:
             best, failed = self.cost, failed + 1
             labels = crossed(search, *parents.drawn(search.rng))
             if labels is None:

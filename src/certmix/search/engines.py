@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from certmix.cluster import Cluster, opened
 from certmix.engines import Outcome
 from certmix.ledger import Ledger
-from certmix.local.hard_em import offered
+from certmix.local.hard_em import again, offered
 from certmix.options import Options
 from certmix.presolve.feasibility import find_feasible
 from certmix.presolve.first_bound import first_bound
@@ -43,6 +44,8 @@ class Tuning:
 
 
 TUNING = Tuning()
+NODES_PER_THREAD = 3  # of a tree of planes in a batch
+MORE_SHARE = 0.1  # of the time that is left, for a better clustering before a tree of planes
 
 
 class SearchEngine:
@@ -186,7 +189,7 @@ class Pair:
         if self.dual is None:
             finished = bound.advance_root(ledger.cutoff, self.turn)
             if finished and not ledger.closed:
-                bound.cover(ledger.cutoff)
+                self._better(bound)
             for labels in bound.clusterings():
                 ledger.offer(labels, "master")
             if finished and not ledger.closed:
@@ -207,13 +210,32 @@ class Pair:
             return None
         return reason
 
+    def _better(self, bound: DualBound) -> None:
+        """Before a tree: look for a better clustering among the root's sets, and beside it once more by hard EM."""
+        ledger, found = self.ledger, self.ledger.incumbent
+        assert found is not None
+        limit = MORE_SHARE * self.options.time_left(ledger.seconds)
+        labels: list[np.ndarray | None] = []
+
+        def work(first: int, last: int) -> None:
+            for task in range(first, last):
+                if task:
+                    bound.cover(ledger.cutoff)
+                elif bound.counts:
+                    labels.append(again(self.instance, found.labels, self.options.seed, limit))
+
+        self.threads.over(2, work)
+        for better in labels:
+            if better is not None:
+                ledger.offer(better, "hard EM")
+
     def _tree(self, bound: DualBound, state: State | None = None) -> Search:
         """Of how many means are on the sides of planes, or of boxes of means."""
         if not self.counting:
             return Search(bound, self.ledger, self.options, state=state)
         counting = self.record.counting = CountingBound(bound)
-        # A node takes seconds: no thread is to wait for another one.
-        batch = self.options.n_threads
+        # A node takes seconds: threads that are done early take another one, and seldom wait for the last.
+        batch = NODES_PER_THREAD * self.options.n_threads if self.options.n_threads > 1 else 1
         return Search(
             counting, self.ledger, self.options, state=state, largest_batch=batch, first_batch=batch
         )

@@ -19,7 +19,7 @@ from scipy.sparse import csr_matrix
 from certmix.search.bounds.ascent import Ascent
 from certmix.search.bounds.between import between
 from certmix.search.bounds.columns import Columns
-from certmix.search.bounds.interior import Point, Solved, central
+from certmix.search.bounds.interior import Point, Solved, central_among_many
 from certmix.search.bounds.pricer import Pricer, PricingClass
 from certmix.search.bounds.scale import Scale
 from certmix.search.bounds.trios import NO_TRIOS, TrioPrices, violated_trios
@@ -46,7 +46,7 @@ class Tuning:
         0.25  # an ascent that falls short ends when the bound is so near to what can be reached: a share of what
         # is lacking then, and of what it can add to what was known
     )
-    new_trios: int = 3  # at a time for each component
+    new_trios: int = 6  # at a time for each component
     most_trios: int = 2000  # of a node
     first_price: float = 0.1  # of a trio, as a share of an ordinary side of the box, ...
     first_most: float = 0.2  # ... and the most that it may be, until that is in the way
@@ -326,13 +326,9 @@ class CentralAscent(Ascent):
         low = np.concatenate([self.low, -self.most_paid, -free, np.where(signs > 0, 0.0, -self.dearest)])
         high = np.concatenate([self.high, 0.0 * trios, free, np.where(signs > 0, self.dearest, 0.0)])
         gain = np.concatenate([np.ones(len(self.low)), trios, self.counts, self.sides.numbers])
-        new = np.full(len(cost) - len(self.point.rows), max(1e-4, wanted / len(cost)))
-        rows = np.maximum(np.concatenate([self.point.rows, new]), 1e-8)
-        start = Point(
-            self.point.y, rows, np.maximum(self.point.lower, 1e-8), np.maximum(self.point.upper, 1e-8)
-        )
-        self.solved = central(
-            matrix, cost, gain, low, high, start, wanted, pull, self.towards, len(self.counts) + len(signs)
+        last = len(self.counts) + len(signs)
+        self.solved = central_among_many(
+            matrix, cost, gain, low, high, self.point, wanted, pull, self.towards, last, self.threads
         )
         if self.solved is not None:
             self.point = self.solved.point

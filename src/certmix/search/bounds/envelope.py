@@ -18,8 +18,10 @@ from scipy.sparse import bmat, csr_matrix
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from certmix.kernels.products import add_products
+from certmix.search.threads import Threads
 
 BLOCK = 128  # rows
+PIECES = 2  # of the rows, whose products are made side by side: always as many, or roundings would depend on threads
 
 
 class Normal:
@@ -28,7 +30,8 @@ class Normal:
     ``border`` is how many of the last variables are in rows all over the place; the diagonal of the others is positive.
     """
 
-    def __init__(self, rows: csr_matrix, border: int) -> None:
+    def __init__(self, rows: csr_matrix, border: int, threads: Threads | None = None) -> None:
+        self.threads = threads or Threads(1)
         several = rows.shape[1] - border
         inner, self.outer = rows[:, :several].tocsr(), rows[:, several:].toarray()
         first, self.kind = _kinds(inner)
@@ -55,8 +58,16 @@ class Normal:
 
     def factor(self, weight: np.ndarray, diagonal: np.ndarray) -> Factor:
         """Raises LinAlgError where the matrix is not positive, as far as rounding tells."""
-        flat = np.zeros(self.room)
-        add_products(self.inner.indptr, self.inner.indices, weight, self.row, flat)
+        starts, ends = self.inner.indptr, len(weight) * np.arange(PIECES + 1) // PIECES
+        pieces = np.zeros((PIECES, self.room))
+
+        def work(first: int, last: int) -> None:
+            for i in range(first, last):
+                a, b = ends[i], ends[i + 1]
+                add_products(starts[a : b + 1], self.inner.indices, weight[a:b], self.row, pieces[i])
+
+        self.threads.over(PIECES, work)
+        flat = pieces.sum(axis=0)
         own, others = np.split(diagonal, [len(self.kind)])
         together = 1.0 / np.bincount(self.kind, 1.0 / own)
         flat[self.row + np.arange(self.n)] += together[self.order]

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, lu_factor, lu_solve
 from scipy.sparse import csr_matrix
 
 from certmix.search.bounds.envelope import Normal
+from certmix.search.threads import Threads
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,10 @@ class Tuning:
     most_share: float = 0.8  # ... and at most
     smallest: float = 1e-10  # multiplier
     few_rows: int = 3  # times as many variables as rows: then the rows are what is solved for
+    near_rows: int = 2  # times as many rows as variables: of more the nearest to their price count, ...
+    most_trials: int = 8  # ... and those that are broken then, so often at most
+    first_row: float = 1e-4  # multiplier of a row that is new, at least
+    inside: float = 1e-8  # multipliers to begin with are no smaller
 
 
 TUNING = Tuning()
@@ -55,6 +61,44 @@ class Solved:
     gap: float
 
 
+def central_among_many(
+    matrix: csr_matrix,
+    cost: np.ndarray,
+    gain: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    start: Point,
+    wanted: float,
+    *settings: Any,
+) -> Solved | None:
+    """The same as :func:`central`, without most of the rows that are far from their price: they have no say.
+
+    ``start`` has multipliers of the first rows; those that came later get some.
+    """
+    y, most = start.y, TUNING.near_rows * len(gain)
+    begin = max(TUNING.first_row, wanted / len(cost))
+    rows = np.append(start.rows, np.full(len(cost) - len(start.rows), begin))
+    kept = np.arange(len(cost))
+    if len(kept) > most:
+        kept = np.sort(np.argpartition(cost - matrix @ y, most)[:most])
+    solved, broken = None, kept[:0]
+    for _ in range(TUNING.most_trials):
+        rows[broken], kept = begin, np.sort(np.append(kept, broken))
+        inside = (np.maximum(x, TUNING.inside) for x in (rows[kept], start.lower, start.upper))
+        solved = central(matrix[kept], cost[kept], gain, low, high, Point(y, *inside), wanted, *settings)
+        if solved is None:
+            return None
+        start, y = solved.point, solved.point.y
+        rows[kept] = start.rows
+        broken = np.setdiff1d(np.flatnonzero(cost - matrix @ y < -TUNING.near), kept)
+        if not len(broken):
+            break
+    assert solved is not None
+    every = np.zeros(len(cost))
+    every[kept] = rows[kept]
+    return Solved(Point(y, every, start.lower, start.upper), solved.value, solved.gap)
+
+
 @np.errstate(over="ignore", invalid="ignore")  # what is not a number is no step
 def central(
     matrix: csr_matrix,
@@ -67,6 +111,7 @@ def central(
     pull: np.ndarray,
     towards: np.ndarray,
     border: int = 0,
+    threads: Threads | None = None,
 ) -> Solved | None:
     """A central point whose value is within about ``wanted`` of the best; None when the numbers give out.
 
@@ -80,7 +125,7 @@ def central(
     slack = cost - matrix @ y
     slack = np.maximum(slack, 1e-2 * max(float(np.abs(slack).mean()), 1e-3))
     few = TUNING.few_rows * (matrix.shape[0] + border) <= matrix.shape[1]
-    normal = FewRows(matrix) if few else Normal(matrix, border)
+    normal = FewRows(matrix) if few else Normal(matrix, border, threads)
 
     def complementarity() -> float:
         return float(x @ slack + below[has_low] @ down[has_low] + above[has_high] @ up[has_high])
