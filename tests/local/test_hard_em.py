@@ -15,7 +15,7 @@ from certmix.errors import CertmixError, InfeasibleError, InputError
 from certmix.ledger import Progress
 from certmix.local import hard_em as module
 from certmix.local.assignment import satisfies
-from certmix.local.hard_em import default_restarts, hard_em
+from certmix.local.hard_em import again, default_restarts, hard_em
 from certmix.local.moves import LocalSearch
 from certmix.observers.base import Silent
 from certmix.presolve.instance import Instance, reduce
@@ -315,3 +315,18 @@ def test_fixed_sizes_go_to_clusters_of_that_size() -> None:
         found = hard_em(instance, seed=seed)
         assert found is not None
         assert np.array_equal(order[found.labels], truth)
+
+
+def test_a_longer_run_is_as_good_as_a_short_one_and_keeps_what_it_began_with() -> None:
+    """From anything it comes as far as a short run; from its own end nowhere else; of few components it is silent."""
+    rng = np.random.default_rng(3)
+    instance = reduce(Problem(rng.uniform(size=(400, 2)), 25, weights="none"))
+    objective = instance.problem.objective
+    first = hard_em(instance, seed=1, restarts=1, failed=0)
+    better = again(instance, rng.integers(25, size=400), 0, np.inf)
+    assert first is not None
+    assert better is not None
+    assert objective.best(better).value <= first.value * (1.0 + 1e-12)
+    np.testing.assert_array_equal(better, again(instance, better, 0, np.inf))
+    few = reduce(Problem(rng.uniform(size=(40, 2)), 3, weights="none"))
+    assert again(few, np.zeros(40, dtype=int), 0, np.inf) is None

@@ -17,7 +17,7 @@ from certmix.problem import Problem
 from certmix.search.bounds.central import CentralAscent
 from certmix.search.bounds.counting import CountingBound, sides_of
 from certmix.search.bounds.dual import DualBound
-from certmix.search.bounds.interior import Point, central
+from certmix.search.bounds.interior import Point, central, central_among_many
 from certmix.search.bounds.sides import Side, Sides
 from certmix.search.threads import Threads
 
@@ -36,6 +36,28 @@ def test_a_central_point_is_nearly_the_best(seed: int) -> None:
         assert exact - 3.0 * wanted <= found.value <= exact + 1e-4
         assert np.all(rows @ found.point.y <= cost + 1e-4)
         assert np.all((low < found.point.y) & (found.point.y < high))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_far_from_their_price_have_no_say(seed: int) -> None:
+    """With many times as many rows as variables the answer is that of all rows, and none of them is broken."""
+    rng = np.random.default_rng(seed)
+    rows, cost = rng.integers(0, 2, size=(400, 12)).astype(float), rng.uniform(1.0, 6.0, size=400)
+    gain, low, high = rng.uniform(0.5, 1.0, size=12), np.full(12, -1.0), np.full(12, 2.0)
+    start = Point(
+        np.zeros(12), np.full(300, 0.5), np.full(12, 0.1), np.full(12, 0.1)
+    )  # the last hundred are new
+    exact = -linprog(-gain, rows, cost, bounds=list(zip(low, high, strict=True))).fun
+    still = np.zeros(12)
+    found = central_among_many(csr_matrix(rows), cost, gain, low, high, start, 1e-4, still, still)
+    assert found is not None
+    assert exact - 3e-4 <= found.value <= exact + 1e-4
+    assert np.all(rows @ found.point.y <= cost + 1e-4)
+    assert found.point.rows.shape == (400,)
+    assert 0 < np.count_nonzero(found.point.rows) < 200
+    np.testing.assert_allclose(
+        found.point.rows @ rows + found.point.lower * -1 + found.point.upper, gain, atol=1e-2
+    )
 
 
 def begun(n: int, K: int, seed: int, gap: float) -> tuple[DualBound, float]:
