@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
 from certmix.cluster import Cluster, opened
@@ -189,9 +188,11 @@ class Pair:
         if self.dual is None:
             finished = bound.advance_root(ledger.cutoff, self.turn)
             if finished and not ledger.closed:
-                self._better(bound)
+                bound.cover(ledger.cutoff)
             for labels in bound.clusterings():
                 ledger.offer(labels, "master")
+            if finished and bound.counts and not ledger.closed:
+                self._look_again()
             if finished and not ledger.closed:
                 self.counting = bound.counts
                 self.dual = self._tree(bound)
@@ -210,24 +211,14 @@ class Pair:
             return None
         return reason
 
-    def _better(self, bound: DualBound) -> None:
-        """Before a tree: look for a better clustering among the root's sets, and beside it once more by hard EM."""
-        ledger, found = self.ledger, self.ledger.incumbent
-        assert found is not None
+    def _look_again(self) -> None:
+        """For a better clustering, before a tree whose nodes take longer than that."""
+        ledger = self.ledger
+        assert ledger.incumbent is not None
         limit = MORE_SHARE * self.options.time_left(ledger.seconds)
-        labels: list[np.ndarray | None] = []
-
-        def work(first: int, last: int) -> None:
-            for task in range(first, last):
-                if task:
-                    bound.cover(ledger.cutoff)
-                elif bound.counts:
-                    labels.append(again(self.instance, found.labels, self.options.seed, limit))
-
-        self.threads.over(2, work)
-        for better in labels:
-            if better is not None:
-                ledger.offer(better, "hard EM")
+        labels = again(self.instance, ledger.incumbent.labels, self.options.seed, limit)
+        if labels is not None:
+            ledger.offer(labels, "hard EM")
 
     def _tree(self, bound: DualBound, state: State | None = None) -> Search:
         """Of how many means are on the sides of planes, or of boxes of means."""

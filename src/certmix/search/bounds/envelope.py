@@ -166,12 +166,16 @@ class Factor:
     together: np.ndarray
 
     def solve(self, right: np.ndarray) -> np.ndarray:
-        """With y the sums of kinds and N their matrix: N y + own_g x_g = right_g, so N y + together y = mean."""
+        """With y the sums of kinds and N their matrix: N y + own_g x_g = right_g, so N y + together y = mean.
+
+        Small diagonals leave the parts of a kind uncertain, but not their sum, which is all that rows see.
+        """
         mine, last = np.split(right, [len(self.kind)])
         mean = np.bincount(self.kind, mine / self.own) * self.together
         first = self.inner.forward(mean[self.order])
         last = cho_solve(self.corner, last - self.half.T @ first, check_finite=False)
-        rest = np.empty(len(mean))
-        rest[self.order] = self.inner.backward(first - self.half @ last)
-        rest = self.together * rest - mean
-        return np.concatenate([(mine + rest[self.kind]) / self.own, last])
+        total = np.empty(len(mean))
+        total[self.order] = self.inner.backward(first - self.half @ last)
+        parts = (mine - mean[self.kind]) / self.own
+        total -= np.bincount(self.kind, parts)
+        return np.concatenate([parts + (self.together * total)[self.kind] / self.own, last])
