@@ -52,6 +52,18 @@ def test_variables_in_the_same_rows_are_one() -> None:
     np.testing.assert_allclose(dense @ found, right, atol=1e-8)
 
 
+def test_small_diagonals_leave_what_rows_see_certain() -> None:
+    """Of variables in the same rows only the sum is certain where nothing else holds them, but that is."""
+    rng = np.random.default_rng(7)
+    rows = np.repeat(rows_of(40, 1, 120, 9, 7)[:, :40], 4, axis=1)
+    rows = np.hstack([rows, np.ones((120, 1))])
+    diagonal = np.append(10.0 ** rng.uniform(-15.0, -11.0, size=160), 1e-3)
+    weight, x = rng.uniform(0.1, 1.0, size=120), rng.normal(size=161)
+    right = (rows * weight[:, None]).T @ (rows @ x) + diagonal * x
+    found = Normal(csr_matrix(rows), 1).factor(weight, diagonal).solve(right)
+    np.testing.assert_allclose(rows @ found, rows @ x, atol=1e-6)
+
+
 def test_neighbours_need_little_room() -> None:
     """Of rows that tie neighbours only, most blocks of the matrix are not stored, however places are shuffled."""
     n = 8 * BLOCK
