@@ -99,7 +99,7 @@ def central_among_many(
     return Solved(Point(y, every, start.lower, start.upper), solved.value, solved.gap)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # what is not a number is no step
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # what is not a number is no step
 def central(
     matrix: csr_matrix,
     cost: np.ndarray,
