@@ -25,7 +25,7 @@ from certmix.engines import engine, why_not
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem
 from certmix.search.bounds.dual import DualBound
-from certmix.search.bounds.interior import Point, central
+from certmix.search.bounds.interior import LinearProgram, Point, central
 from certmix.search.bounds.pricer import PricingClass
 from certmix.stopping import Stop, attempt
 
@@ -253,10 +253,8 @@ class _Search:
         weight[: len(self.weight)] = np.maximum(self.weight, 1e-8)
         inside = np.where(np.isfinite(low), 1e-3 * (high - low), 0.0)
         start = Point(np.clip(y, low + inside, high - inside), weight, sides, sides)
-        border = len(self.classes)
-        solved = central(
-            matrix, cost, gain, low, high, start, self.finely * TUNING.precision, 0.0 * y, y, border
-        )
+        program = LinearProgram(matrix, cost, gain, low, high, len(self.classes))
+        solved = central(program, start, self.finely * TUNING.precision, 0.0 * y, y)
         if solved is None:
             return False
         self.t[self.free], self.prices = unit * solved.point.y[:n], unit * solved.point.y[n:]

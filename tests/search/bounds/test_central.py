@@ -17,7 +17,7 @@ from certmix.problem import Problem
 from certmix.search.bounds.central import CentralAscent
 from certmix.search.bounds.counting import CountingBound, sides_of
 from certmix.search.bounds.dual import DualBound
-from certmix.search.bounds.interior import Point, central, central_among_many
+from certmix.search.bounds.interior import LinearProgram, Point, central, central_among_many
 from certmix.search.bounds.sides import Side, Sides
 from certmix.search.threads import Threads
 
@@ -31,7 +31,9 @@ def test_a_central_point_is_nearly_the_best(seed: int) -> None:
     exact = -linprog(-gain, rows, cost, bounds=list(zip(low, high, strict=True))).fun
     start = Point(np.zeros(12), np.full(30, 0.5), np.full(12, 0.1), np.full(12, 0.1))
     for wanted in (1e-1, 1e-4):
-        found = central(csr_matrix(rows), cost, gain, low, high, start, wanted, np.zeros(12), np.zeros(12))
+        found = central(
+            LinearProgram(csr_matrix(rows), cost, gain, low, high), start, wanted, np.zeros(12), np.zeros(12)
+        )
         assert found is not None
         assert exact - 3.0 * wanted <= found.value <= exact + 1e-4
         assert np.all(rows @ found.point.y <= cost + 1e-4)
@@ -49,7 +51,9 @@ def test_rows_far_from_their_price_have_no_say(seed: int) -> None:
     )  # the last hundred are new
     exact = -linprog(-gain, rows, cost, bounds=list(zip(low, high, strict=True))).fun
     still = np.zeros(12)
-    found = central_among_many(csr_matrix(rows), cost, gain, low, high, start, 1e-4, still, still)
+    found = central_among_many(
+        LinearProgram(csr_matrix(rows), cost, gain, low, high), start, 1e-4, still, still
+    )
     assert found is not None
     assert exact - 3e-4 <= found.value <= exact + 1e-4
     assert np.all(rows @ found.point.y <= cost + 1e-4)

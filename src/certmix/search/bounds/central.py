@@ -19,7 +19,7 @@ from scipy.sparse import csr_matrix
 from certmix.search.bounds.ascent import Ascent
 from certmix.search.bounds.between import between
 from certmix.search.bounds.columns import Columns
-from certmix.search.bounds.interior import Point, Solved, central_among_many
+from certmix.search.bounds.interior import LinearProgram, Point, Solved, central_among_many
 from certmix.search.bounds.pricer import Pricer, PricingClass
 from certmix.search.bounds.scale import Scale
 from certmix.search.bounds.trios import NO_TRIOS, TrioPrices, violated_trios
@@ -29,10 +29,8 @@ from certmix.search.bounds.trios import NO_TRIOS, TrioPrices, violated_trios
 class Tuning:
     """How the ascent goes: shares are of what is lacking, of a side or of a component, sides and prices in units."""
 
-    precision: float = (
-        0.1  # share of what the last prices were short of, to which a program is solved: they count
-    )
-    far_off: float = 0.5  # ... no more than the best ones, or than this share of what is lacking
+    precision: float = 0.1  # share of what the last prices were short of, to which a program is solved; ...
+    far_off: float = 0.5  # ... that is no more than the best ones were, or than this share of what is lacking
     halfway: float = 0.5  # from the best multipliers to new ones: there sets are looked for as well
     least_side: float = 0.05  # sides of the box are at least this share of an ordinary one ...
     shortest_side: float = 1e-3  # ... and this long, in units
@@ -262,7 +260,7 @@ class CentralAscent(Ascent):
             blur = self.blur(cutoff)
             most = max(reach - self.best, TUNING.far_off * (cutoff - self.best))
             short = max(min(reach - proved, most), blur)
-            push = self.unit * float(self._push() @ np.append(self.side, self.most_paid))
+            push = self.unit * float(self._pushing().max(axis=0) @ np.append(self.side, self.most_paid))
             aim = min(cutoff - reach, reach - self.known)
             near = aim > 0 and reach - max(self.best, self.known) < TUNING.hopeless * aim
             hopeless = near and reach + push < cutoff
@@ -326,13 +324,11 @@ class CentralAscent(Ascent):
         low = np.concatenate([self.low, -self.most_paid, -free, np.where(signs > 0, 0.0, -self.dearest)])
         high = np.concatenate([self.high, 0.0 * trios, free, np.where(signs > 0, self.dearest, 0.0)])
         gain = np.concatenate([np.ones(len(self.low)), trios, self.counts, self.sides.numbers])
-        last = len(self.counts) + len(signs)
-        self.solved = central_among_many(
-            matrix, cost, gain, low, high, self.point, wanted, pull, self.towards, last, self.threads
-        )
+        program = LinearProgram(matrix, cost, gain, low, high, len(self.counts) + len(signs))
+        self.solved = central_among_many(program, self.point, wanted, pull, self.towards, self.threads)
         if self.solved is not None:
             self.point = self.solved.point
-            self._slack = cost - matrix @ self.point.y
+            self._slack = program.slack(self.point.y)
         return self.solved
 
     def _pull(self, short: float) -> np.ndarray:
@@ -341,20 +337,17 @@ class CentralAscent(Ascent):
         trios = np.full(len(self.master.trios), firm / float(np.median(self.side)) ** 2)
         return np.concatenate([firm / self.side**2, trios, np.zeros(len(self.counts) + len(self.sides))])
 
-    def _pushing(self) -> tuple[np.ndarray, np.ndarray]:
+    def _pushing(self) -> np.ndarray:
         """How hard the program pushes against the lower and the upper ends of the box of groups and trios."""
         n = self.master.n_groups + len(self.most_paid)
-        lower, upper = self.point.lower[:n].copy(), self.point.upper[:n].copy()
-        upper[self.master.n_groups :] = 0.0  # a trio whose price is zero costs nothing
-        return tuple(np.where(end > TUNING.pushing, end, 0.0) for end in (lower, upper))  # type: ignore[return-value]
-
-    def _push(self) -> np.ndarray:
-        return np.maximum(*self._pushing())
+        ends = np.stack([self.point.lower[:n], self.point.upper[:n]])
+        ends[1, self.master.n_groups :] = 0.0  # a trio whose price is zero costs nothing
+        return np.where(ends > TUNING.pushing, ends, 0.0)
 
     def _widen(self) -> bool:
         """Let go where the box is in the way; False when it is nowhere."""
         n = self.master.n_groups
-        down, up = (end > 0 for end in self._pushing())
+        down, up = self._pushing() > 0
         self.low -= np.where(down[:n], self.side, 0.0)
         self.high += np.where(up[:n], self.side, 0.0)
         self.side = np.where((down | up)[:n], 2.0 * self.side, self.side)

@@ -11,8 +11,7 @@ that the round deserves.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import LinAlgError, lu_factor, lu_solve
@@ -53,6 +52,26 @@ class Point:
 
 
 @dataclass(frozen=True)
+class LinearProgram:
+    """Rows of zeros and ones, and the ends of variables; the last ``border`` are in rows all over the place."""
+
+    matrix: csr_matrix
+    cost: np.ndarray
+    gain: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    border: int = 0
+
+    def among(self, rows: np.ndarray) -> LinearProgram:
+        """Of these rows only."""
+        return replace(self, matrix=self.matrix[rows], cost=self.cost[rows])
+
+    def slack(self, y: np.ndarray) -> np.ndarray:
+        """How far every row is from its price."""
+        return np.asarray(self.cost - self.matrix @ y)
+
+
+@dataclass(frozen=True)
 class Solved:
     """A central point, what it is worth, and how much more there may be."""
 
@@ -62,62 +81,56 @@ class Solved:
 
 
 def central_among_many(
-    matrix: csr_matrix,
-    cost: np.ndarray,
-    gain: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
+    program: LinearProgram,
     start: Point,
     wanted: float,
-    *settings: Any,
+    pull: np.ndarray,
+    towards: np.ndarray,
+    threads: Threads | None = None,
 ) -> Solved | None:
     """The same as :func:`central`, without most of the rows that are far from their price: they have no say.
 
     ``start`` has multipliers of the first rows; those that came later get some.
     """
-    y, most = start.y, TUNING.near_rows * len(gain)
-    begin = max(TUNING.first_row, wanted / len(cost))
-    rows = np.append(start.rows, np.full(len(cost) - len(start.rows), begin))
-    kept = np.arange(len(cost))
-    if len(kept) > most:
-        kept = np.sort(np.argpartition(cost - matrix @ y, most)[:most])
+    y, m, most = start.y, len(program.cost), TUNING.near_rows * len(start.y)
+    begin = max(TUNING.first_row, wanted / m)
+    rows = np.append(start.rows, np.full(m - len(start.rows), begin))
+    kept = np.arange(m)
+    if m > most:
+        kept = np.sort(np.argpartition(program.slack(y), most)[:most])
     solved, broken = None, kept[:0]
     for _ in range(TUNING.most_trials):
         rows[broken], kept = begin, np.sort(np.append(kept, broken))
         inside = (np.maximum(x, TUNING.inside) for x in (rows[kept], start.lower, start.upper))
-        solved = central(matrix[kept], cost[kept], gain, low, high, Point(y, *inside), wanted, *settings)
+        solved = central(program.among(kept), Point(y, *inside), wanted, pull, towards, threads)
         if solved is None:
             return None
         start, y = solved.point, solved.point.y
         rows[kept] = start.rows
-        broken = np.setdiff1d(np.flatnonzero(cost - matrix @ y < -TUNING.near), kept)
+        broken = np.setdiff1d(np.flatnonzero(program.slack(y) < -TUNING.near), kept)
         if not len(broken):
             break
     assert solved is not None
-    every = np.zeros(len(cost))
+    every = np.zeros(m)
     every[kept] = rows[kept]
     return Solved(Point(y, every, start.lower, start.upper), solved.value, solved.gap)
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # what is not a number is no step
 def central(
-    matrix: csr_matrix,
-    cost: np.ndarray,
-    gain: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
+    program: LinearProgram,
     start: Point,
     wanted: float,
     pull: np.ndarray,
     towards: np.ndarray,
-    border: int = 0,
     threads: Threads | None = None,
 ) -> Solved | None:
     """A central point whose value is within about ``wanted`` of the best; None when the numbers give out.
 
-    ``start`` lies strictly between the ends of its variables; rows, which are zeros and ones, may be broken. The last
-    ``border`` variables are in rows all over the place.
+    ``start`` lies strictly between the ends of its variables; rows may be broken.
     """
+    matrix, cost, gain = program.matrix, program.cost, program.gain
+    low, high, border = program.low, program.high, program.border
     across, has_low, has_high = matrix.T.tocsr(), np.isfinite(low), np.isfinite(high)
     m = len(cost) + int(has_low.sum()) + int(has_high.sum())
     y, x = start.y.copy(), start.rows.copy()
