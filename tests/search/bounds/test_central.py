@@ -17,7 +17,7 @@ from certmix.problem import Problem
 from certmix.search.bounds.central import CentralAscent
 from certmix.search.bounds.counting import CountingBound, sides_of
 from certmix.search.bounds.dual import DualBound
-from certmix.search.bounds.interior import LinearProgram, Point, central, central_among_many
+from certmix.search.bounds.interior import LinearProgram, Point, central
 from certmix.search.bounds.sides import Side, Sides
 from certmix.search.threads import Threads
 
@@ -51,9 +51,7 @@ def test_rows_far_from_their_price_have_no_say(seed: int) -> None:
     )  # the last hundred are new
     exact = -linprog(-gain, rows, cost, bounds=list(zip(low, high, strict=True))).fun
     still = np.zeros(12)
-    found = central_among_many(
-        LinearProgram(csr_matrix(rows), cost, gain, low, high), start, 1e-4, still, still
-    )
+    found = central(LinearProgram(csr_matrix(rows), cost, gain, low, high), start, 1e-4, still, still)
     assert found is not None
     assert exact - 3e-4 <= found.value <= exact + 1e-4
     assert np.all(rows @ found.point.y <= cost + 1e-4)
@@ -62,6 +60,28 @@ def test_rows_far_from_their_price_have_no_say(seed: int) -> None:
     np.testing.assert_allclose(
         found.point.rows @ rows + found.point.lower * -1 + found.point.upper, gain, atol=1e-2
     )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_start_that_is_neither_central_nor_kept_is_mended(seed: int) -> None:
+    """Far from balanced complementarities, with rows broken by more than the whole box: a few steps all the same."""
+    rng = np.random.default_rng(seed)
+    rows, cost = rng.integers(0, 2, size=(400, 60)).astype(float), rng.uniform(-3.0, 20.0, size=400)
+    rows = np.hstack([rows, np.ones((400, 1))])  # the price that all of them have in common
+    gain = np.append(rng.uniform(0.3, 0.5, size=60), 1.0)
+    low, high = np.append(np.full(60, -1.0), -np.inf), np.append(np.full(60, 2.0), np.inf)
+    exact = -linprog(-gain, rows, cost, bounds=list(zip(low, high, strict=True))).fun
+    y = np.append(np.where(rng.uniform(size=60) < 0.5, 2.0 - 1e-6, -1.0 + 1e-6), 30.0)
+    start = Point(
+        y, 10.0 ** rng.uniform(-9, 0, 300), 10.0 ** rng.uniform(-9, 0, 61), 10.0 ** rng.uniform(-9, 0, 61)
+    )
+    still = np.zeros(61)
+    found = central(LinearProgram(csr_matrix(rows), cost, gain, low, high, 1), start, 1e-4, still, still)
+    assert found is not None
+    assert found.gap <= 2e-4
+    assert exact - 3e-4 <= found.value <= exact + 1e-4
+    assert np.all(rows @ found.point.y <= cost + 1e-4)
+    assert np.all((low < found.point.y) & (found.point.y < high))
 
 
 def begun(n: int, K: int, seed: int, gap: float) -> tuple[DualBound, float]:

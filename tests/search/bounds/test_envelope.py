@@ -8,6 +8,7 @@ from scipy.linalg import LinAlgError
 from scipy.sparse import csr_matrix
 
 from certmix.search.bounds.envelope import BLOCK, Normal
+from certmix.search.threads import Threads
 
 
 def rows_of(n: int, border: int, count: int, width: int, seed: int) -> np.ndarray:
@@ -76,3 +77,17 @@ def test_a_matrix_that_is_not_positive_is_refused() -> None:
     normal = Normal(csr_matrix(rows_of(20, 1, 40, 4, 1)), 1)
     with pytest.raises(LinAlgError):
         normal.factor(np.full(40, -1.0), np.full(21, 1e-3))
+
+
+def test_threads_leave_the_factor_as_it_is() -> None:
+    rng = np.random.default_rng(3)
+    rows = (rng.uniform(size=(2000, 700)) < 0.05).astype(float)
+    weight, diagonal, right = (rng.uniform(0.1, 1.0, size=n) for n in (2000, 700, 700))
+    found: list[np.ndarray] = []
+    for count in (1, 2, 3):
+        with Threads(count) as threads:
+            found.append(Normal(csr_matrix(rows), 1, threads).factor(weight, diagonal).solve(right))
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+    matrix = (rows.T * weight) @ rows + np.diag(diagonal)
+    np.testing.assert_allclose(matrix @ found[0], right, atol=1e-8)

@@ -19,7 +19,7 @@ from scipy.sparse import csr_matrix
 from certmix.search.bounds.ascent import Ascent
 from certmix.search.bounds.between import between
 from certmix.search.bounds.columns import Columns
-from certmix.search.bounds.interior import LinearProgram, Point, Solved, central_among_many
+from certmix.search.bounds.interior import LinearProgram, Point, Solved, central
 from certmix.search.bounds.pricer import Pricer, PricingClass
 from certmix.search.bounds.scale import Scale
 from certmix.search.bounds.trios import NO_TRIOS, TrioPrices, violated_trios
@@ -325,7 +325,7 @@ class CentralAscent(Ascent):
         high = np.concatenate([self.high, 0.0 * trios, free, np.where(signs > 0, self.dearest, 0.0)])
         gain = np.concatenate([np.ones(len(self.low)), trios, self.counts, self.sides.numbers])
         program = LinearProgram(matrix, cost, gain, low, high, len(self.counts) + len(signs))
-        self.solved = central_among_many(program, self.point, wanted, pull, self.towards, self.threads)
+        self.solved = central(program, self.point, wanted, pull, self.towards, self.threads)
         if self.solved is not None:
             self.point = self.solved.point
             self._slack = program.slack(self.point.y)

@@ -71,7 +71,7 @@ class Normal:
         own, others = np.split(diagonal, [len(self.kind)])
         together = 1.0 / np.bincount(self.kind, 1.0 / own)
         flat[self.row + np.arange(self.n)] += together[self.order]
-        inner = Envelope(flat, self.starts, self.begins)
+        inner = Envelope(flat, self.starts, self.begins, self.threads)
         border = self.outer * weight[:, None]
         half = inner.forward(self.inner.T @ border)
         corner = self.outer.T @ border + np.diag(others) - half.T @ half
@@ -82,25 +82,30 @@ class Normal:
 class Envelope:
     """The factor of a matrix in blocks of rows, each of which ends with the inverse of its corner."""
 
-    def __init__(self, flat: np.ndarray, starts: range, begins: list[int]) -> None:
+    def __init__(self, flat: np.ndarray, starts: range, begins: list[int], threads: Threads) -> None:
         self.starts, self.begins = starts, begins
         self.panels: list[np.ndarray] = []
         at = 0
-        for i, (start, begin) in enumerate(zip(starts, begins, strict=True)):
+        for start, begin in zip(starts, begins, strict=True):
             rows = min(BLOCK, starts.stop - start)
             width = start + rows - begin
-            panel = flat[at : at + rows * width].reshape(rows, width)
+            self.panels.append(flat[at : at + rows * width].reshape(rows, width))
             at += rows * width
-            for j in range(begin // BLOCK, i):
-                self._settle(panel, begin, j)
+        for j, (start, begin, panel) in enumerate(zip(starts, begins, self.panels, strict=True)):
             before, own = panel[:, : start - begin], panel[:, start - begin :]
             own -= before @ before.T
             own[:] = _inverse(own)
-            self.panels.append(panel)
+            later = [i for i in range(j + 1, len(begins)) if begins[i] <= start]
 
-    def _settle(self, panel: np.ndarray, begin: int, j: int) -> None:
-        """The entries of a block of rows in the columns of block j."""
-        at, theirs = self.starts[j] - begin, self.panels[j]
+            def work(first: int, last: int, later: list[int] = later, j: int = j) -> None:
+                for i in later[first:last]:
+                    self._settle(i, j)
+
+            threads.over(len(later), work)
+
+    def _settle(self, i: int, j: int) -> None:
+        """The entries of block i of rows in the columns of block j, where those before are settled."""
+        panel, at, theirs = self.panels[i], self.starts[j] - self.begins[i], self.panels[j]
         mine = panel[:, at : at + BLOCK]
         shared = min(at, self.starts[j] - self.begins[j])  # columns before those in which both have entries
         corner = theirs.shape[1] - len(theirs)

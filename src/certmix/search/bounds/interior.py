@@ -5,19 +5,22 @@
 Column generation from vertices swings from one end of what is not known yet to the other. From points that are about as
 far from every row as from the others it converges in a dozen rounds (Gondzio, Gonzalez-Brevis and Munari, New
 developments in the primal-dual column generation technique, EJOR 224, 2013). So a solution is wanted only to the gap
-that the round deserves.
+that the round deserves. A step costs much more to factor than to solve, so it is mended until it is long (Gondzio,
+Multiple centrality corrections in a primal-dual method for linear programming, Computational Optimization and
+Applications 6, 1996).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError, lu_factor, lu_solve
 from scipy.sparse import csr_matrix
 
-from certmix.search.bounds.envelope import Normal
+from certmix.search.bounds.envelope import Factor, Normal
 from certmix.search.threads import Threads
 
 
@@ -25,20 +28,27 @@ from certmix.search.threads import Threads
 class Tuning:
     """How the method steps, and when it ends."""
 
-    most_steps: int = 25
+    most_steps: int = 40
     near: float = 1e-6  # how far rows may be from what they are said to be, in units
-    to_the_edge: float = 0.95  # share of the longest step that is taken
+    to_the_edge: float = 0.95  # share of the longest step that is taken, where it is no whole one
     least_share: float = 0.1  # of the complementarity that a step may leave at least ...
     most_share: float = 0.8  # ... and at most
     smallest: float = 1e-10  # multiplier
     few_rows: int = 3  # times as many variables as rows: then the rows are what is solved for
-    near_rows: int = 2  # times as many rows as variables: of more the nearest to their price count, ...
-    most_trials: int = 8  # ... and those that are broken then, so often at most
-    first_row: float = 1e-4  # multiplier of a row that is new, at least
-    inside: float = 1e-8  # multipliers to begin with are no smaller
+    near_rows: int = 3  # times as many rows as variables: of more the nearest to their price count
+    centred: float = 0.5  # complementarities to begin with are no smaller than this share of their mean
+    least_slack: float = 0.01  # of a row that is broken: a share of the mean, ...
+    least_mean: float = 1e-3  # ... which is no less than this, in units
+    corrections: int = 3  # of a step, while it is no ...
+    long_enough: float = 0.9  # ... longer, as a share of the whole: they hope for ...
+    longer: float = 0.3  # ... so much more, with complementarities within ...
+    uneven: float = 3.0  # ... this factor of what they should be, and count where they have gained ...
+    least_gained: float = 0.1  # ... this share of what they hoped for
 
 
 TUNING = Tuning()
+
+Step = tuple[np.ndarray, np.ndarray, np.ndarray]  # of variables, multipliers and slacks
 
 
 @dataclass
@@ -62,10 +72,6 @@ class LinearProgram:
     high: np.ndarray
     border: int = 0
 
-    def among(self, rows: np.ndarray) -> LinearProgram:
-        """Of these rows only."""
-        return replace(self, matrix=self.matrix[rows], cost=self.cost[rows])
-
     def slack(self, y: np.ndarray) -> np.ndarray:
         """How far every row is from its price."""
         return np.asarray(self.cost - self.matrix @ y)
@@ -80,40 +86,57 @@ class Solved:
     gap: float
 
 
-def central_among_many(
-    program: LinearProgram,
-    start: Point,
-    wanted: float,
-    pull: np.ndarray,
-    towards: np.ndarray,
-    threads: Threads | None = None,
-) -> Solved | None:
-    """The same as :func:`central`, without most of the rows that are far from their price: they have no say.
+class Inequalities:
+    """``G y <= c`` of the ends of variables and, after them, of the rows of a program that count."""
 
-    ``start`` has multipliers of the first rows; those that came later get some.
-    """
-    y, m, most = start.y, len(program.cost), TUNING.near_rows * len(start.y)
-    begin = max(TUNING.first_row, wanted / m)
-    rows = np.append(start.rows, np.full(m - len(start.rows), begin))
-    kept = np.arange(m)
-    if m > most:
-        kept = np.sort(np.argpartition(program.slack(y), most)[:most])
-    solved, broken = None, kept[:0]
-    for _ in range(TUNING.most_trials):
-        rows[broken], kept = begin, np.sort(np.append(kept, broken))
-        inside = (np.maximum(x, TUNING.inside) for x in (rows[kept], start.lower, start.upper))
-        solved = central(program.among(kept), Point(y, *inside), wanted, pull, towards, threads)
-        if solved is None:
-            return None
-        start, y = solved.point, solved.point.y
-        rows[kept] = start.rows
-        broken = np.setdiff1d(np.flatnonzero(program.slack(y) < -TUNING.near), kept)
-        if not len(broken):
-            break
-    assert solved is not None
-    every = np.zeros(m)
-    every[kept] = rows[kept]
-    return Solved(Point(y, every, start.lower, start.upper), solved.value, solved.gap)
+    def __init__(self, program: LinearProgram, rows: np.ndarray, threads: Threads | None) -> None:
+        self.program, self.kept, self.threads = program, rows, threads
+        self.low = np.flatnonzero(np.isfinite(program.low))
+        self.high = np.flatnonzero(np.isfinite(program.high))
+        self.n_ends = len(self.low) + len(self.high)
+        self._arrange()
+
+    def add(self, rows: np.ndarray) -> None:
+        """More rows count."""
+        self.kept = np.append(self.kept, rows)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        self.matrix, border = self.program.matrix[self.kept], self.program.border
+        self.across = self.matrix.T.tocsr()
+        few = TUNING.few_rows * (self.matrix.shape[0] + border) <= self.matrix.shape[1]
+        self.normal = FewRows(self.matrix) if few else Normal(self.matrix, border, self.threads)
+
+    def ends(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        """What there is of every end, from what there is of every variable."""
+        return np.concatenate([lower[self.low], upper[self.high]])
+
+    def slack(self, y: np.ndarray) -> np.ndarray:
+        """``c - G y``."""
+        program = self.program
+        return np.append(
+            self.ends(y - program.low, program.high - y), program.cost[self.kept] - self.matrix @ y
+        )
+
+    def times(self, dy: np.ndarray) -> np.ndarray:
+        """``G dy``."""
+        return np.append(self.ends(-dy, dy), self.matrix @ dy)
+
+    def turned(self, z: np.ndarray) -> np.ndarray:
+        """``G' z``."""
+        lower, upper = self.sides(z)
+        return np.asarray(self.across @ z[self.n_ends :] - lower + upper)
+
+    def sides(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of every variable, what belongs to its lower and to its upper end."""
+        both = np.zeros((2, self.matrix.shape[1]))
+        both[0, self.low], both[1, self.high] = np.split(z[: self.n_ends], [len(self.low)])
+        return both[0], both[1]
+
+    def factor(self, weight: np.ndarray, diagonal: np.ndarray) -> Factor | FewRows:
+        """Of ``G' diag(weight) G + diag(diagonal)``."""
+        lower, upper = self.sides(weight)
+        return self.normal.factor(weight[self.n_ends :], lower + upper + diagonal)
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # what is not a number is no step
@@ -127,69 +150,87 @@ def central(
 ) -> Solved | None:
     """A central point whose value is within about ``wanted`` of the best; None when the numbers give out.
 
-    ``start`` lies strictly between the ends of its variables; rows may be broken.
+    ``start`` lies strictly between the ends of its variables; rows may be broken, and the last ones may be new: it has
+    no multipliers of them. Of many rows those count that are near their price, and those that a step has broken.
     """
-    matrix, cost, gain = program.matrix, program.cost, program.gain
-    low, high, border = program.low, program.high, program.border
-    across, has_low, has_high = matrix.T.tocsr(), np.isfinite(low), np.isfinite(high)
-    m = len(cost) + int(has_low.sum()) + int(has_high.sum())
-    y, x = start.y.copy(), start.rows.copy()
-    below, above = start.lower * has_low, start.upper * has_high
-    slack = cost - matrix @ y
-    slack = np.maximum(slack, 1e-2 * max(float(np.abs(slack).mean()), 1e-3))
-    few = TUNING.few_rows * (matrix.shape[0] + border) <= matrix.shape[1]
-    normal = FewRows(matrix) if few else Normal(matrix, border, threads)
-
-    def complementarity() -> float:
-        return float(x @ slack + below[has_low] @ down[has_low] + above[has_high] @ up[has_high])
-
+    y, slack = start.y.copy(), program.slack(start.y)
+    most = min(TUNING.near_rows * len(y), len(slack))
+    limits = Inequalities(program, np.sort(np.argpartition(slack, most - 1)[:most]), threads)
+    known = np.append(start.rows, np.zeros(len(slack) - len(start.rows)))
+    z, s = np.append(limits.ends(start.lower, start.upper), known[limits.kept]), limits.slack(y)
+    s[limits.n_ends :] = np.maximum(s[limits.n_ends :], _least(s[limits.n_ends :]))
+    z = np.maximum(z, TUNING.centred * max(float(z @ s), wanted) / len(z) / s)
     for _ in range(TUNING.most_steps):
-        down, up = np.where(has_low, y - low, 1.0), np.where(has_high, high - y, 1.0)
-        away = cost - matrix @ y - slack
-        lacking = gain - pull * (y - towards) - across @ x + below - above
-        mu = complementarity() / m
-        if mu * m <= 1.5 * wanted and float(np.abs(away).max(initial=0.0)) <= TUNING.near:
+        away, lacking = limits.slack(y) - s, program.gain - pull * (y - towards) - limits.turned(z)
+        if z @ s <= 1.5 * wanted and float(np.abs(away).max(initial=0.0)) <= TUNING.near:
             break
-        weight = x / slack
         try:
-            factor = normal.factor(weight, below / down + above / up + pull)
+            factor = limits.factor(z / s, pull)
         except LinAlgError:
             break
 
-        def step(row: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, ...]:
-            """The step to complementarities that are so much more than now."""
-            right = lacking - across @ (row / slack - weight * away) + lower / down - upper / up  # noqa: B023
-            dy = factor.solve(right)  # noqa: B023
-            ds = away - matrix @ dy  # noqa: B023
-            dx = row / slack - weight * ds  # noqa: B023
-            return dy, ds, dx, (lower - below * dy) / down, (upper + above * dy) / up  # noqa: B023
+        def step(goal: np.ndarray) -> Step:
+            """To complementarities that are so much more than now."""
+            dy = factor.solve(lacking - limits.turned((goal - z * away) / s))  # noqa: B023
+            ds = away - limits.times(dy)  # noqa: B023
+            return dy, (goal - z * ds) / s, ds  # noqa: B023
 
-        dy, ds, dx, d_below, d_above = step(-x * slack, -below * down, -above * up)
-        primal = _longest((x, dx), (below, d_below), (above, d_above))
-        dual = _longest((slack, ds), (down, dy * has_low), (up, -dy * has_high))
-        left = (x + primal * dx) @ (slack + dual * ds)
-        left += (below + primal * d_below)[has_low] @ (down + dual * dy)[has_low]
-        left += (above + primal * d_above)[has_high] @ (up - dual * dy)[has_high]
-        share = min(max((left / (m * mu)) ** 3, TUNING.least_share), TUNING.most_share)
-        aim = max(share * mu, wanted / m)
-        dy, ds, dx, d_below, d_above = step(
-            aim - x * slack - dx * ds,
-            (aim - below * down - d_below * dy) * has_low,
-            (aim - above * up + d_above * dy) * has_high,
-        )
-        primal = TUNING.to_the_edge * _longest((x, dx), (below, d_below), (above, d_above))
-        dual = TUNING.to_the_edge * _longest((slack, ds), (down, dy * has_low), (up, -dy * has_high))
-        x = np.maximum(x + primal * dx, TUNING.smallest)
-        below, above = below + primal * d_below, above + primal * d_above
-        y, slack = y + dual * dy, slack + dual * ds
-        if not (np.isfinite(y).all() and np.isfinite(x).all()):
+        aim, (dy, dz, ds) = _direction(step, z, s, wanted)
+        dual = _longest(s, ds)
+        z, y, s = np.maximum(z + _longest(z, dz) * dz, TUNING.smallest), y + dual * dy, s + dual * ds
+        if not (np.isfinite(y).all() and np.isfinite(z).all()):
             return None
-    down, up = np.where(has_low, y - low, 1.0), np.where(has_high, high - y, 1.0)
-    point = Point(
-        y, x, np.maximum(below, TUNING.smallest * has_low), np.maximum(above, TUNING.smallest * has_high)
-    )
-    value, gap = float(gain @ y), complementarity()
+        slack = program.slack(y)
+        slack[limits.kept] = 0.0
+        broken = np.flatnonzero(slack < 0.0)
+        if len(broken):
+            limits.add(broken)
+            least = _least(s[limits.n_ends :])
+            s = np.append(s, np.full(len(broken), least))
+            z = np.append(z, np.full(len(broken), TUNING.centred * aim / least))
+    rows = np.zeros(len(program.cost))
+    rows[limits.kept] = z[limits.n_ends :]
+    value, gap = float(program.gain @ y), float(z @ s)
+    point = Point(y, rows, *limits.sides(z))
     return Solved(point, value, gap) if math.isfinite(value) and math.isfinite(gap) else None
+
+
+def _direction(
+    step: Callable[[np.ndarray], Step], z: np.ndarray, s: np.ndarray, wanted: float
+) -> tuple[float, Step]:
+    """What complementarities should be, and the step to that: Mehrotra's, mended while that makes it longer."""
+    gap = float(z @ s)
+    _, dz, ds = step(-z * s)
+    left = float((z + _longest(z, dz) * dz) @ (s + _longest(s, ds) * ds))
+    share = min(max((left / gap) ** 3, TUNING.least_share), TUNING.most_share)
+    aim = max(share * gap, wanted) / len(z)
+    low, high = aim / TUNING.uneven, aim * TUNING.uneven
+    goal = aim - z * s - dz * ds
+    best = step(goal)
+    for _ in range(TUNING.corrections):
+        lengths = np.array([_longest(z, best[1]), _longest(s, best[2])])
+        if lengths.min() >= TUNING.long_enough:
+            break
+        hoped = np.minimum(lengths + TUNING.longer, 1.0)
+        there = (z + hoped[0] * best[1]) * (s + hoped[1] * best[2])
+        mended = goal + np.maximum(np.clip(there, low, high) - there, -high)
+        other = step(mended)
+        gained = _longest(z, other[1]) + _longest(s, other[2]) - lengths.sum()
+        if not gained >= TUNING.least_gained * (hoped - lengths).sum():
+            break
+        goal, best = mended, other
+    return aim, best
+
+
+def _least(slack: np.ndarray) -> float:
+    """How far rows that are broken are said to be from their price."""
+    return TUNING.least_slack * max(float(np.abs(slack).mean()), TUNING.least_mean)
+
+
+def _longest(value: np.ndarray, change: np.ndarray) -> float:
+    """The step, one at most, that leaves everything some of its way to zero."""
+    falls = change < 0
+    return min(1.0, TUNING.to_the_edge * float((-value[falls] / change[falls]).min(initial=math.inf)))
 
 
 class FewRows:
@@ -213,13 +254,3 @@ class FewRows:
         x = np.empty(len(right))
         x[self.held], x[~self.held] = (right[self.held] - self.own.T @ u) / self.scale, free
         return x
-
-
-def _longest(*pairs: tuple[np.ndarray, np.ndarray]) -> float:
-    """The longest step, one at most, that keeps everything from falling below zero."""
-    longest = 1.0 / TUNING.to_the_edge
-    for value, change in pairs:
-        falls = change < 0
-        if falls.any():
-            longest = min(longest, float((-value[falls] / change[falls]).min()))
-    return longest
