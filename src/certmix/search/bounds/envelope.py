@@ -34,7 +34,7 @@ class Normal:
         self.threads = threads or Threads(1)
         several = rows.shape[1] - border
         inner, self.outer = rows[:, :several].tocsr(), rows[:, several:].toarray()
-        first, self.kind = _kinds(inner)
+        first, self.kind = kinds(inner)
         inner = inner[:, first].tocsr()
         self.n = inner.shape[1]
         self.order = _order(inner)
@@ -131,7 +131,7 @@ class Envelope:
         return x
 
 
-def _kinds(rows: csr_matrix) -> tuple[np.ndarray, np.ndarray]:
+def kinds(rows: csr_matrix) -> tuple[np.ndarray, np.ndarray]:
     """The first column of each kind, and of which kind each column is: those that are in the same rows are of one."""
     mark = np.random.default_rng(0).uniform(size=rows.shape[0]) @ rows
     _, first, kind = np.unique(mark, return_index=True, return_inverse=True)

@@ -30,10 +30,12 @@ class Tuning:
 
     most_steps: int = 40
     near: float = 1e-6  # how far rows may be from what they are said to be, in units
+    most_lacking: float = 0.1  # of what a variable gains, that rows and ends may be short of
     to_the_edge: float = 0.95  # share of the longest step that is taken, where it is no whole one
     least_share: float = 0.1  # of the complementarity that a step may leave at least ...
     most_share: float = 0.8  # ... and at most
     smallest: float = 1e-10  # multiplier
+    lost: float = 1e3  # times the smallest gap so far: the numbers have given out
     few_rows: int = 3  # times as many variables as rows: then the rows are what is solved for
     near_rows: int = 3  # times as many rows as variables: of more the nearest to their price count
     centred: float = 0.5  # complementarities to begin with are no smaller than this share of their mean
@@ -160,9 +162,16 @@ def central(
     z, s = np.append(limits.ends(start.lower, start.upper), known[limits.kept]), limits.slack(y)
     s[limits.n_ends :] = np.maximum(s[limits.n_ends :], _least(s[limits.n_ends :]))
     z = np.maximum(z, TUNING.centred * max(float(z @ s), wanted) / len(z) / s)
+    best = math.inf, y, z
     for _ in range(TUNING.most_steps):
         away, lacking = limits.slack(y) - s, program.gain - pull * (y - towards) - limits.turned(z)
-        if z @ s <= 1.5 * wanted and float(np.abs(away).max(initial=0.0)) <= TUNING.near:
+        kept = (
+            float(np.abs(away).max(initial=0.0)) <= TUNING.near
+            and np.abs(lacking).max() <= TUNING.most_lacking
+        )
+        gap = float(z @ s) if kept else math.inf
+        best = min(best, (gap, y, z), key=lambda point: point[0])
+        if gap <= 1.5 * wanted or z @ s > TUNING.lost * best[0]:
             break
         try:
             factor = limits.factor(z / s, pull)
@@ -179,7 +188,7 @@ def central(
         dual = _longest(s, ds)
         z, y, s = np.maximum(z + _longest(z, dz) * dz, TUNING.smallest), y + dual * dy, s + dual * ds
         if not (np.isfinite(y).all() and np.isfinite(z).all()):
-            return None
+            break
         slack = program.slack(y)
         slack[limits.kept] = 0.0
         broken = np.flatnonzero(slack < 0.0)
@@ -188,9 +197,10 @@ def central(
             least = _least(s[limits.n_ends :])
             s = np.append(s, np.full(len(broken), least))
             z = np.append(z, np.full(len(broken), TUNING.centred * aim / least))
+    gap, y, z = best if math.isfinite(best[0]) else (float(z @ s), y, z)
     rows = np.zeros(len(program.cost))
-    rows[limits.kept] = z[limits.n_ends :]
-    value, gap = float(program.gain @ y), float(z @ s)
+    rows[limits.kept[: len(z) - limits.n_ends]] = z[limits.n_ends :]
+    value = float(program.gain @ y)
     point = Point(y, rows, *limits.sides(z))
     return Solved(point, value, gap) if math.isfinite(value) and math.isfinite(gap) else None
 

@@ -10,6 +10,7 @@ from scipy.sparse import csr_matrix, eye, hstack
 
 from certmix.highs import Ending, Program
 from certmix.search.bounds.central import CentralAscent
+from certmix.search.bounds.envelope import kinds
 from certmix.search.bounds.sides import Side
 
 
@@ -62,20 +63,23 @@ def _program(ascent: CentralAscent, lacking: float) -> tuple[Program, np.ndarray
     """The master program in terms of sets, and which of them are in it; they come first.
 
     The ends of the boxes of multipliers and prices are what it costs to leave a group out or take it twice, and to
-    break a side: known sets need not make a clustering.
+    break a side: known sets need not make a clustering. Groups that are in the same of these sets are one row.
     """
     cells, signs = np.array(ascent.cells), ascent.sides.signs
     kept = np.flatnonzero((ascent.slack() <= lacking / ascent.unit) | (cells < 0))
     rows, costs = ascent.master.rows()
-    free, trios, sides = len(ascent.low), np.ones(len(ascent.master.trios)), len(signs)
-    apart = np.zeros((free + len(trios) + len(ascent.counts), sides))
+    rows, trios, sides = rows[kept], np.ones(len(ascent.master.trios)), len(signs)
+    first, kind = kinds(rows[:, : len(ascent.low)])
+    rows = hstack([rows[:, first], rows[:, len(kind) :]])
+    apart = np.zeros((rows.shape[1] - sides, sides))
     beside = np.vstack([apart, np.diag(signs)])
-    one = eye(rows.shape[1], free)
-    matrix = hstack([rows[kept].T, one, -one, csr_matrix(beside)]).tocsr()
-    ones, numbers = np.ones(free), ascent.sides.numbers
+    one = eye(rows.shape[1], len(first))
+    matrix = hstack([rows.T, one, -one, csr_matrix(beside)]).tocsr()
+    ones, numbers = np.ones(len(first)), ascent.sides.numbers
     least = np.concatenate([ones, -math.inf * trios, ascent.counts, np.where(signs > 0, numbers, -math.inf)])
     most = np.concatenate([ones, trios, ascent.counts, np.where(signs > 0, math.inf, numbers)])
-    priced = np.concatenate([costs[kept], ascent.high, -ascent.low, np.full(sides, ascent.dearest)])
+    high, low = np.bincount(kind, ascent.high), np.bincount(kind, ascent.low)
+    priced = np.concatenate([costs[kept], high, -low, np.full(sides, ascent.dearest)])
     upper = np.full(len(priced), math.inf)
     upper[: len(kept)] = np.where(cells[kept] < 0, math.inf, 1.0)
     return Program(priced, matrix, least, most, upper=upper), kept
