@@ -131,6 +131,42 @@ def load(told):
     assert sorted(told) == ["LeftAlone", "loaded"]
 
 
+IN_KERNELS = """
+import threading
+import numpy as np
+from certmix.kernels.cells import build_tree
+from certmix.stopping import Abandoned, Stop, attend
+points, ones = np.random.default_rng(0).normal(size=(20, 2)), np.ones(20)
+build_tree(points, ones, ones)
+
+def work():
+    while True:
+        build_tree(points, ones, ones)
+
+def left():
+    try:
+        attend(work, Stop(0.0), 0.0)
+    except Abandoned:
+        told.append("left alone")
+
+told, before = [], set(threading.enumerate())
+mine = [threading.Thread(target=left) for _ in range(8)]
+for thread in mine:
+    thread.start()
+for thread in mine:
+    thread.join()
+for thread in set(threading.enumerate()) - before:
+    thread.join(30.0)
+print(len(told), "ended" if set(threading.enumerate()) == before else "at work")
+"""
+
+
+def test_a_kernel_that_nobody_waits_for_does_not_take_the_process_with_it() -> None:
+    """Its caller ends the thread: Numba follows a null pointer where an exception comes while it makes the answer."""
+    done = subprocess.run([sys.executable, "-c", IN_KERNELS], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "8 ended\n")
+
+
 @pytest.mark.parametrize("name", ["SIGINT"])
 def test_an_interruption_is_heard_while_a_kernel_works(name: str) -> None:
     """Ctrl-C in the middle of a long pricing: the kernel returns at once, and what it returns is a bound."""

@@ -8,8 +8,10 @@ A kernel that was cut short may return anything: the ledger takes no bound once 
 problem is infeasible is believed either. Clusterings are checked one by one and always count.
 
 Work that has not ended some time after the flag was raised is left alone: what the ledger has is the result. Its
-thread ends at its next step in Python, for which the program waits a moment before it ends. Only a compilation is
-waited for at once, so that it is done once.
+thread ends at its next step in Python, for which the program waits a moment before it ends. Where it is in a kernel,
+the kernel's caller ends it (:func:`end_if_left`): Numba turns what a kernel returns into Python objects with Python's
+help, and an exception that comes then would kill the process. Only a compilation is waited for at once, so that it is
+done once.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -99,6 +101,14 @@ class Stop:
 
 _NEVER = Stop()
 _current: ContextVar[Stop] = ContextVar("stop", default=_NEVER)
+_work: ContextVar[object] = ContextVar("work", default=None)  # what this code is a part of
+left_alone: set[object] = set()  # work that nobody waits for
+
+
+def end_if_left() -> None:
+    """End this thread if it does work that nobody waits for."""
+    if _work.get() in left_alone:
+        raise LeftAlone
 
 
 def current() -> Stop:
@@ -136,15 +146,19 @@ def attend(work: Callable[[], T], stop: Stop, limit: float = math.inf, grace: fl
     answers: list[T] = []
     failures: list[BaseException] = []
 
+    mine = object()
+
     def job() -> None:
         with suppress(LeftAlone):  # may come between any two steps, the last ones too
             try:
+                _work.set(mine)
                 with under(stop):
                     answers.append(work())
             except BaseException as error:
                 failures.append(error)
             finally:
                 with last_step:
+                    left_alone.discard(mine)
                     ended.set()
 
     context = copy_context()
@@ -162,6 +176,7 @@ def attend(work: Callable[[], T], stop: Stop, limit: float = math.inf, grace: fl
             if left <= 0:
                 with last_step:  # a thread that has ended may have left its number to another one
                     if not ended.is_set():
+                        left_alone.add(mine)  # from here on it enters no kernel
                         _end_thread(thread)
                         raise Abandoned
             ended.wait(left)
@@ -186,10 +201,19 @@ def attempt(work: Callable[[], T], stop: Stop, limit: float) -> T | None:
 
 
 def _end_thread(thread: threading.Thread) -> None:
-    """Let a thread that is abandoned end at its next step in Python."""
+    """Let a thread that is abandoned end at its next step in Python, or of kernels."""
     frame = sys._current_frames().get(thread.ident or 0)
-    if thread.ident is not None and not loading(frame):
+    if thread.ident is not None and not loading(frame) and not _in_kernel(frame):
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(LeftAlone))
     atexit.register(
         thread.join, LAST
     )  # a thread in C++ that comes back to an interpreter which is gone aborts
+
+
+def _in_kernel(frame: Any) -> bool:
+    """Whether a thread with this frame is in a kernel, or was just about to be."""
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "certmix.kernels.compiled":
+            return True
+        frame = frame.f_back
+    return False

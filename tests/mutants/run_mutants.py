@@ -340,6 +340,14 @@ RUN = (
         STOPPING,
     ),
     Mutant(
+        "attempts: an exception in what a kernel returns",
+        "A thread in a kernel is ended like any other, while Numba makes Python objects of the answer.",
+        "stopping.py",
+        " and not _in_kernel(frame)",
+        "",
+        STOPPING,
+    ),
+    Mutant(
         "margins: open nodes forgotten",
         "A search by boxes that ends early claims what was settled so far, whatever is left.",
         "sensitivity/boxes.py",

@@ -28,6 +28,7 @@ from numba.core import config as _numba_config
 from numba.core.types import unliteral
 
 from certmix.compiling import compilation_begins, compilation_ends
+from certmix.stopping import end_if_left, left_alone
 
 try:
     from fcntl import LOCK_EX, LOCK_NB, flock
@@ -71,7 +72,12 @@ class Kernel:
         )
 
     def __call__(self, *arguments: Any) -> Any:
-        return self.entry(*arguments)
+        if left_alone:
+            end_if_left()
+        answer = self.entry(*arguments)
+        if left_alone:
+            end_if_left()
+        return answer
 
     @property
     def _numba_type_(self) -> Any:
