@@ -95,6 +95,11 @@ class CentralMaster(Columns):
         own = [classes + self.owner[pricing_class]]
         return np.concatenate([self.place[members], held, own, classes + len(self.counts) + sides])
 
+    @property
+    def n_entries(self) -> int:
+        """Of the rows, together."""
+        return sum(len(index) for index in self._index)
+
     def price_trios(self, trios: np.ndarray) -> None:
         """Variables for these trios, instead of those that there were."""
         self.trios = trios

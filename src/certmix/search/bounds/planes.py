@@ -25,7 +25,10 @@ class Tuning:
     least: float = 1e-3  # ... down to this
     tried: int = 8  # planes for every coordinate, ...
     in_vain: int = 5  # ... until so many in a row were no better than the best, ...
-    most_steps: int = 300  # ... with so many steps of the simplex method for each
+    most_steps: int = 300  # ... with so many steps of the simplex method for each; ...
+    most_entries: int = (
+        400_000  # ... but none where the program has more: that takes longer than another node
+    )
 
 
 TUNING = Tuning()
@@ -35,8 +38,10 @@ def best_plane(ascent: CentralAscent, lacking: float) -> Side | None:
     """A plane with a fraction of a component on its left in the master program; None where none brings much.
 
     The best one has the largest product of what its two sides bring. Of the sets only those count whose reduced cost is
-    no more than what is lacking.
+    no more than what is lacking. Where the program is so large that trials take long, it is the likeliest one.
     """
+    if ascent.master.n_entries > TUNING.most_entries:
+        return _likeliest(ascent)
     program, kept = _program(ascent, lacking)
     means, filled = np.array(ascent.means)[kept], np.array(ascent.cells)[kept] >= 0
     ending, x = program.solve()
@@ -57,6 +62,16 @@ def best_plane(ascent: CentralAscent, lacking: float) -> Side | None:
         if found is not None and in_vain >= TUNING.in_vain:
             break
     return found
+
+
+def _likeliest(ascent: CentralAscent) -> Side | None:
+    """The first candidate at the shares of sets that the ascent ended with; None where there is none."""
+    shares = ascent.shares()
+    if shares is None:
+        return None
+    filled = np.array(ascent.cells) >= 0
+    found = _candidates(np.array(ascent.means), np.where(filled, shares, 0.0))
+    return Side(*found[0], True) if found else None
 
 
 def _program(ascent: CentralAscent, lacking: float) -> tuple[Program, np.ndarray]:
