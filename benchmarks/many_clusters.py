@@ -2,9 +2,11 @@
 
     python benchmarks/many_clusters.py [--points 1000] [--clusters 10 20 30 40 50] [--time-limit 60] [--gap 1e-4]
                                        [--kinds square board roads sizes] [--seeds 0 1] [--threads 2]
+    python benchmarks/many_clusters.py --tsplib gr666.tsp u1060.tsp --clusters 10 50
 
-Prints the sum of squares, what is left of the gap, and seconds by the clock and of the processor. Kernels should be
-compiled before (``certmix compile``).
+The second takes the points of files of TSPLIB as they are, latitudes and longitudes too. Prints the sum of squares,
+what is left of the gap, and seconds by the clock and of the processor. Kernels should be compiled before
+(``certmix compile``).
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -51,9 +54,18 @@ def sizes(n: int, rng: np.random.Generator) -> np.ndarray:
 KINDS = {"square": square, "board": board, "roads": roads, "sizes": sizes}
 
 
+def tsplib(path: Path) -> np.ndarray:
+    """The coordinates of a file."""
+    _, _, rows = path.read_text().partition("NODE_COORD_SECTION")
+    return np.array([row.split()[1:3] for row in rows.splitlines() if len(row.split()) == 3], dtype=float)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--kinds", nargs="*", choices=KINDS, default=list(KINDS))
+    parser.add_argument(
+        "--tsplib", type=Path, nargs="*", default=[], help="files, instead of points that are made"
+    )
     parser.add_argument("--points", type=int, nargs="*", default=[1000])
     parser.add_argument("--clusters", type=int, nargs="*", default=[10, 20, 30, 40, 50])
     parser.add_argument("--seeds", type=int, nargs="*", default=[0])
@@ -63,15 +75,17 @@ def main() -> None:
     asked = parser.parse_args()
     print("| points | n | K | seed | SSE | gap | nodes | seconds | of the processor |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for kind, n, K, seed in itertools.product(asked.kinds, asked.points, asked.clusters, asked.seeds):
-        data = KINDS[kind](n, np.random.default_rng([seed, n]))
+    made = [] if asked.tsplib else itertools.product(asked.kinds, asked.points, asked.seeds)
+    sets = [(path.stem, "", tsplib(path)) for path in asked.tsplib]
+    sets += [(kind, seed, KINDS[kind](n, np.random.default_rng([seed, n]))) for kind, n, seed in made]
+    for (kind, seed, data), K in itertools.product(sets, asked.clusters):
         clock, used = time.perf_counter(), time.process_time()
         model = certmix.CertifiedKMeans(
             K, gap=asked.gap, time_limit=asked.time_limit, verify=False, threads=asked.threads
         ).fit(data)
         clock, used = time.perf_counter() - clock, time.process_time() - used
         print(
-            f"| {kind} | {n:,} | {K} | {seed} | {model.inertia_:.7g} | {model.gap_:.1e} | "
+            f"| {kind} | {len(data):,} | {K} | {seed} | {model.inertia_:.7g} | {model.gap_:.1e} | "
             f"{model.result_.nodes} | {clock:.1f} | {used:.1f} |",
             flush=True,
         )

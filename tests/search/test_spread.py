@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -15,6 +14,7 @@ from certmix.ledger import Ledger
 from certmix.options import Options
 from certmix.presolve.instance import reduce
 from certmix.search import engines, spread
+from certmix.search.bounds import dual
 from certmix.search.engines import interval_search
 from certmix.search.spread import Spread
 from certmix.search.threads import Threads
@@ -23,6 +23,7 @@ from certmix.status import Termination, Tolerances
 from claims import find_truth
 from pretended_cluster import Pretended, pretended
 from random_instances import random_problem
+from tuned import tuned
 
 
 def overlapping(n: int, d: int, seed: int) -> Problem:
@@ -49,7 +50,8 @@ def test_workers_explore_the_tree_of_multipliers(n: int, d: int, k: int, varianc
     problem = Problem(np.random.default_rng(seed).normal(size=(n, d)), k, variance=variance)
     alone = solve(problem, "dual", verify=False)
     with (
-        mock.patch.object(engines, "TUNING", replace(engines.TUNING, first_turn=1.0, growth=4.0)),
+        tuned(engines, first_turn=1.0, growth=4.0),
+        tuned(dual, most_groups=0),
         mock.patch.object(spread, "ENOUGH", 1),
         pretended(np.random.default_rng(seed), count=2) as cluster,
     ):

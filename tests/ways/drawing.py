@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +16,10 @@ from certmix.errors import InfeasibleError
 from certmix.options import BRANCHING, Options
 from certmix.problem import Problem, is_feasible
 from certmix.result import Result
+from certmix.search.bounds import dual
 from certmix.solving import solve
 from claims import Claim, Truth
+from tuned import tuned
 
 CERTIFIED = ("interval", "dual", "sdp", "bnb", "dynamic")
 GAPS = (1e-9, 1e-6, 1e-4, 1e-2, 0.2)
@@ -101,6 +104,10 @@ class Draw:
             restarts=int(rng.choice([1, 1, 1, 2, 3])),
             **given,
         )
+
+    def multipliers(self) -> Any:
+        """A context in which groups have multipliers of their own, or those of the features of very many groups."""
+        return tuned(dual, most_groups=0) if self.chance(0.5) else nullcontext()
 
     def any_trios(self, members: np.ndarray, shares: np.ndarray, known: np.ndarray, most: int) -> np.ndarray:
         """Trios of any groups, a few in all, in place of those that a program breaks."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 from unittest import mock
@@ -16,7 +17,7 @@ from certmix.options import ENGINE_OPTIONS, LOGARITHMS, Options
 from certmix.problem import Problem
 from certmix.result import Result
 from certmix.search import engines, race, spread
-from certmix.search.bounds import central, dual, pricer
+from certmix.search.bounds import central, pricer
 from certmix.solving import solve
 from certmix.status import Termination, decide
 from certmix.verify.check import check
@@ -34,7 +35,9 @@ def engine_way(name: str, often: float, *, limited: float = 0.15) -> Way:
             given["branching"] = draw.branching()
         if name == "parts":
             given["part_size"] = int(draw.rng.integers(1, 7))
-        return by_engine(draw.problem, name, draw.options(**given))
+        options = draw.options(**given)
+        with draw.multipliers() if name == "dual" else nullcontext():
+            return by_engine(draw.problem, name, options)
 
     return Way(name, often, run, taken_by(name))
 
@@ -117,13 +120,13 @@ def raced(draw: Draw) -> Claim:
 def certificate(draw: Draw) -> Claim:
     """A run whose certificate is replayed: what the checker says is the claim; and a forged one must not pass."""
     able = [n for n in ("interval", "dual", "sdp") if taken_by(n)(draw.problem, draw.truth)]
-    return certified(draw, str(draw.rng.choice([*able, "auto"])))
+    with draw.multipliers():
+        return certified(draw, str(draw.rng.choice([*able, "auto"])))
 
 
 def counted(draw: Draw) -> Claim:
-    """Few components are many: a run by interior points and the sides of planes, and its certificate."""
+    """A run by interior points and the sides of planes, and its certificate."""
     with (
-        tuned(dual, many_components=1),
         tuned(engines, first_nodes=1),
         tuned(lagrangian, few_clusterings=1 if draw.chance(0.7) else 1 << 10),
         mock.patch.object(

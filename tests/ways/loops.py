@@ -18,7 +18,7 @@ from certmix.paper.bnb.relaxation import RelaxationBound
 from certmix.presolve.first_bound import first_bound
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Problem
-from certmix.search.bounds import central, counting, dual, pricer, samples
+from certmix.search.bounds import central, counting, pricer, samples
 from certmix.search.bounds.base import Bound
 from certmix.search.bounds.central import CentralAscent
 from certmix.search.bounds.counting import CountingBound
@@ -34,7 +34,6 @@ from certmix.search.stopping import stop_reason
 from certmix.status import Status, Termination, decide
 from claims import Claim, Truth
 from resumed import searched_in_pieces
-from tuned import tuned
 from ways.drawing import Draw, Way, taken_by
 
 MakeBound = Callable[[Instance, Ledger, Options], Bound]
@@ -90,7 +89,7 @@ def dual_bound(instance: Instance, ledger: Ledger, options: Options, *, fewest: 
 
 
 def counting_bound(instance: Instance, ledger: Ledger, options: Options) -> Bound:
-    """Nodes by the sides of planes, as with many components: interior points at the root and at every node."""
+    """Nodes by the sides of planes: interior points at the root and at every node."""
     bound = dual_bound(instance, ledger, options, fewest=1)
     assert isinstance(bound, DualBound)
     bound.advance_root(ledger.cutoff, math.inf)
@@ -155,14 +154,18 @@ def dual_loop_way(name: str, often: float, cells_from: int) -> Way:
         def make(instance: Instance, ledger: Ledger, given: Options) -> Bound:
             return dual_bound(instance, ledger, given, fewest=fewest)
 
-        with mock.patch.object(pricer, "CELLS_FROM", cells_from), mock.patch.multiple(samples, **some):
+        with (
+            mock.patch.object(pricer, "CELLS_FROM", cells_from),
+            mock.patch.multiple(samples, **some),
+            draw.multipliers(),
+        ):
             return by_loop(name, draw.problem, make, options)
 
     return Way(name, often, run, lambda _, truth: not truth.infeasible)
 
 
 def counting_way(name: str, often: float) -> Way:
-    """Few components are many; planes and trios are those that seem good, or any."""
+    """Planes and trios are those that seem good, or any."""
 
     def run(draw: Draw) -> Claim:
         def any_plane(ascent: CentralAscent, lacking: float) -> Side:
@@ -176,7 +179,6 @@ def counting_way(name: str, often: float) -> Way:
         plane = any_plane if draw.chance(0.5) else counting.best_plane
         trios = draw.any_trios if draw.chance(0.5) else central.violated_trios
         with (
-            tuned(dual, many_components=1),
             mock.patch.object(counting, "best_plane", plane),
             mock.patch.object(central, "violated_trios", trios),
         ):

@@ -194,7 +194,9 @@ class Pair:
             if finished and bound.counts and not ledger.closed:
                 self._look_again()
             if finished and not ledger.closed:
-                self.counting = bound.counts
+                # Workers take nodes of a tree of boxes.
+                few = self.instance.n_components < TUNING.many_components
+                self.counting = bound.counts and not (few and self.cluster is not None)
                 self.dual = self._tree(bound)
             return None
         tree = self.dual

@@ -11,14 +11,13 @@ import pytest
 
 from certmix.presolve.instance import reduce
 from certmix.problem import Problem
-from certmix.search.bounds import counting, dual
+from certmix.search.bounds import counting
 from certmix.search.bounds.base import Explored
 from certmix.search.bounds.counting import CountingBound, sides_of
 from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.sides import Side
 from certmix.search.nodes import Nodes
 from certmix.search.threads import Threads
-from tuned import tuned
 
 N, K = 7, 3
 
@@ -59,7 +58,7 @@ def test_any_plane_is_sound(seed: int) -> None:
             inside &= (left >= side.least) == side.left
         return inside
 
-    with tuned(dual, many_components=1), mock.patch.object(counting, "best_plane", some_plane):
+    with mock.patch.object(counting, "best_plane", some_plane):
         bound = DualBound(instance, np.arange(N) % K, allowed=1e-6, threads=Threads(1 + seed % 2))
         bound.advance_root(1.2 * costs.min(), math.inf)
         tree = CountingBound(bound)

@@ -37,6 +37,6 @@ def test_a_component_that_is_better_empty_costs_nothing() -> None:
     problem = Problem([[0.0], [0.01], [0.02]], 3, variance=1.0, allow_empty=True)
     truth = find_truth(problem)
     bound = DualBound(reduce(problem), truth.labels, allowed=1e-6)
-    bound.advance_root(math.inf, math.inf)
+    bound.advance_root(truth.optimum + 1e-7, math.inf)
     assert len(np.unique(truth.labels)) == 1
     assert truth.optimum - 1e-6 <= bound.root_bound <= truth.optimum + truth.slack

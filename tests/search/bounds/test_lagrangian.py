@@ -10,10 +10,12 @@ import pytest
 from certmix.local.hard_em import hard_em
 from certmix.presolve.instance import reduce
 from certmix.problem import Problem
+from certmix.search.bounds import dual
 from certmix.search.bounds.ascent import Ascent
 from certmix.search.bounds.central import CentralAscent
-from certmix.search.bounds.dual import TUNING, DualBound
+from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.lagrangian import Lagrangian
+from tuned import tuned
 
 
 def begun(n: int, K: int, allowed: float) -> tuple[DualBound, Ascent, float]:
@@ -29,11 +31,12 @@ def begun(n: int, K: int, allowed: float) -> tuple[DualBound, Ascent, float]:
 
 
 @pytest.mark.parametrize(
-    ("n", "K", "kind"), [(60, 15, CentralAscent), (2 * TUNING.small_clusters + 1, 2, Lagrangian)]
+    ("n", "K", "kind"), [(60, 15, CentralAscent), (200, 2, CentralAscent), (201, 2, Lagrangian)]
 )
-def test_groups_of_small_clusters_have_multipliers_of_their_own(n: int, K: int, kind: type[Ascent]) -> None:
-    """In clusters of a few groups from the start; in large ones what they have in common comes first."""
-    assert isinstance(begun(n, K, 1e-3)[1], kind)
+def test_every_group_has_a_multiplier_of_its_own(n: int, K: int, kind: type[Ascent]) -> None:
+    """From the start; where there are very many, what they have in common comes first."""
+    with tuned(dual, most_groups=200):
+        assert isinstance(begun(n, K, 1e-3)[1], kind)
 
 
 def test_a_promise_below_what_prices_resolve_is_none() -> None:

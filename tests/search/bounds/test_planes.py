@@ -26,7 +26,7 @@ def ascent_of(seed: int, clusters: int = 5, iterations: int = 400) -> CentralAsc
     found = hard_em(instance)
     assert found is not None
 
-    with tuned(dual, many_components=1, root_iterations=iterations):
+    with tuned(dual, root_iterations=iterations):
         bound = DualBound(instance, instance.expand(found.labels), allowed=1e-6 * found.value)
         bound.advance_root(found.value * (1.0 - 1e-6), np.inf)
     ascent = bound.root_ascent

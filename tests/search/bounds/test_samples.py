@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from unittest import mock
 
 import numpy as np
@@ -13,13 +14,21 @@ from certmix.datasets import load
 from certmix.local.hard_em import hard_em
 from certmix.presolve.arrays import instance_arrays
 from certmix.presolve.instance import reduce
-from certmix.search.bounds import samples
+from certmix.search.bounds import dual, samples
 from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.lagrangian import Lagrangian
 from claims import find_truth
 from random_instances import random_problem
+from tuned import tuned
 
 FEW = mock.patch.multiple(samples, FEWEST=100, TIMES=4)
+
+
+@pytest.fixture(autouse=True)
+def _features() -> Iterator[None]:
+    """Multipliers of features, as with very many groups."""
+    with tuned(dual, most_groups=0):
+        yield
 
 
 def overlapping(n: int, **given: object) -> Problem:

@@ -18,19 +18,23 @@ def between(
 
     Of a group with weight w, d away from the mean of a cluster of W samples, w W/(W - w) d^2/2 is what the cluster
     saves without it, and w W/(W + w) d^2/2 what it costs to take it in. The sum over a cluster is its cost and what a
-    component is worth, which is the same for all clusters, and as large as the box allows, nearly.
+    component is worth, which is the same for all clusters, and as large as the box allows, nearly. A group that is
+    alone where something has to be is worth at least its cost and the least that the others leave for a component.
     """
     a = pricer.arrays
     N, K = len(a.weight), len(partition)
     w = a.weight.astype(np.float64)
     join, leave, own = np.full((N, K), math.inf), np.zeros(N), np.zeros(N)
-    cost = np.zeros(K)
+    cost, alone = np.zeros(K), np.zeros(N, dtype=bool)
     for which in classes:
         for k in which.members:
-            members = partition[k]
+            members, c = partition[k], a.system[k]
             if not members.any():
+                sizes = np.clip(w, 0, len(a.entropy[k]) - 1).astype(np.int64)
+                join[:, k] = a.scatter[c] + a.entropy[k][sizes] - a.entropy[k][0]
                 continue
-            c = a.system[k]
+            if members.sum() == 1 and not math.isfinite(which.empty):
+                alone |= members
             W = float(w[members].sum())
             mean = w[members] @ a.points[c][members] / W
             half = 0.5 * ((a.points[c] - mean) ** 2).sum(axis=1)
@@ -47,6 +51,9 @@ def between(
     low, high = leave, join.min(axis=1)
     high = np.where(np.isfinite(high), np.maximum(high, low), low)
     own = np.stack(partition).argmax(axis=0)
+    if alone.any() and not alone.all():
+        least = (np.bincount(own, weights=low, minlength=K) - cost)[np.unique(own[~alone])].max()
+        low[alone] = np.minimum(cost[own[alone]] + least, high[alone])
     sums = [np.bincount(own, weights=end, minlength=K) for end in (low, high)]
     used = np.array([members.any() for members in partition])
     worth = FIRST_SHARE * float((sums[1] - cost)[used].min())

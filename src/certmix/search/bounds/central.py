@@ -265,7 +265,8 @@ class CentralAscent(Ascent):
             blur = self.blur(cutoff)
             most = max(reach - self.best, TUNING.far_off * (cutoff - self.best))
             short = max(min(reach - proved, most), blur)
-            push = self.unit * float(self._pushing().max(axis=0) @ np.append(self.side, self.most_paid))
+            sides = np.maximum(self.side, float(np.median(self.side)))  # a short one may have to grow by far
+            push = self.unit * float(self._pushing().max(axis=0) @ np.append(sides, self.most_paid))
             aim = min(cutoff - reach, reach - self.known)
             near = aim > 0 and reach - max(self.best, self.known) < TUNING.hopeless * aim
             hopeless = near and reach + push < cutoff

@@ -45,9 +45,7 @@ class Tuning:
     fewest_pricing_nodes: int = 100_000  # ... but no fewer nodes
     most_pricing_nodes: int = 2_000_000  # ... and no more
     open_groups: int = 12  # with fewer, splitting is cheaper than multipliers
-    many_components: int = 10  # with so many components, and
-    small_clusters: int = 200  # so few groups for each, and
-    most_groups: int = 8000  # no more in all, every group has a multiplier of its own
+    most_groups: int = 8000  # with no more, every group has a multiplier of its own from the start
     price_share: float = 0.02  # of the gap that is good enough, for each component: prices are so exact ...
     finest: float = 1e-9  # ... but no more exact than that, in units of the scale
 
@@ -98,9 +96,6 @@ class DualBound:
         self._counting = Lock()
         self._completed = Completion(instance, self.arrays)
         self.root_ascent: Ascent | None = None
-        # With so few groups in every cluster what all clusters have in common says little of a group.
-        few = instance.n_groups <= min(TUNING.most_groups, TUNING.small_clusters * instance.n_components)
-        self.many = few and instance.n_components >= TUNING.many_components
         self.labels = labels
         self.partition = [instance.contract(labels) == k for k in range(instance.n_components)]
         self.first = np.zeros(instance.n_groups)  # where the root starts; zeros stand for nowhere
@@ -213,7 +208,7 @@ class DualBound:
         """An ascent at the multipliers of a parent, or at the features of the problem where they are zero."""
         first = multipliers if np.any(multipliers) else None
         sets = self.partition if admissible(classes, self.partition) else None
-        if self.many and sets is not None and not all_decided(classes):
+        if self.instance.n_groups <= TUNING.most_groups and sets is not None and not all_decided(classes):
             central = CentralAscent(self.pricer, classes, self.scale, first=first, **settings)
             central.begin(sets, aim, node_limit)
             return central
