@@ -335,8 +335,8 @@ RUN = (
         "attempts: another thread is ended",
         "A thread that has ended in time is told to end, and so may be another one with its number.",
         "stopping.py",
-        "                    if not ended.is_set():\n                        _end_thread",
-        "                    if True:\n                        _end_thread",
+        "                    if not ended.is_set():\n                        left_alone.add",
+        "                    if True:\n                        left_alone.add",
         STOPPING,
     ),
     Mutant(

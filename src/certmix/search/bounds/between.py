@@ -1,4 +1,4 @@
-"""Between which multipliers a clustering keeps its groups: where an ascent with many components begins."""
+"""Between which multipliers a clustering keeps its groups: where an ascent begins."""
 
 from __future__ import annotations
 

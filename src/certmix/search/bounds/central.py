@@ -1,4 +1,4 @@
-"""The ascent for many components: a multiplier for every group, from the centre of what the sets so far leave open.
+"""The ascent with a multiplier for every group, from the centre of what the sets so far leave open.
 
 Where a clustering is optimal for the master program, complementary slackness says where its multipliers can be: a group
 is worth at least what its cluster saves without it, and at most what any other cluster would have to pay for it. The

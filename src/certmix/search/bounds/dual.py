@@ -45,7 +45,7 @@ class Tuning:
     fewest_pricing_nodes: int = 100_000  # ... but no fewer nodes
     most_pricing_nodes: int = 2_000_000  # ... and no more
     open_groups: int = 12  # with fewer, splitting is cheaper than multipliers
-    most_groups: int = 8000  # with no more, every group has a multiplier of its own from the start
+    most_groups: int = 20_000  # with no more, every group has a multiplier of its own from the start
     price_share: float = 0.02  # of the gap that is good enough, for each component: prices are so exact ...
     finest: float = 1e-9  # ... but no more exact than that, in units of the scale
 

@@ -1,4 +1,4 @@
-"""A primal-dual interior-point method for the master program of many components: a point near the centre, not a vertex.
+"""A primal-dual interior-point method for the master program: a point near the centre, not a vertex.
 
     max  gain y - sum pull (y - towards)^2 / 2   s.t.  rows y <= cost,  low <= y <= high
 
@@ -20,7 +20,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, lu_factor, lu_solve
 from scipy.sparse import csr_matrix
 
-from certmix.search.bounds.envelope import Factor, Normal
+from certmix.search.bounds.envelope import Factor, Normal, kinds
 from certmix.search.threads import Threads
 
 
@@ -244,16 +244,22 @@ def _longest(value: np.ndarray, change: np.ndarray) -> float:
 
 
 class FewRows:
-    """``rows' diag(weight) rows + diag(diagonal)`` where rows are few: they are what is solved for."""
+    """``rows' diag(weight) rows + diag(diagonal)`` where rows are few: they are what is solved for.
+
+    Variables that are in the same rows are one in the product of rows.
+    """
 
     def __init__(self, rows: csr_matrix) -> None:
         self.rows = rows.toarray()
+        first, self.kind = kinds(rows)
+        self.different = self.rows[:, first]
 
     def factor(self, weight: np.ndarray, diagonal: np.ndarray) -> FewRows:
         # With u = diag(weight) rows x, what is held is (right - rows' u) / diagonal, which leaves u and the others.
         self.held = diagonal > 0
         self.own, others, self.scale = self.rows[:, self.held], self.rows[:, ~self.held], diagonal[self.held]
-        corner = (self.own / self.scale) @ self.own.T + np.diag(1.0 / weight)
+        together = np.bincount(self.kind[self.held], 1.0 / self.scale, minlength=self.different.shape[1])
+        corner = (self.different * together) @ self.different.T + np.diag(1.0 / weight)
         nothing = np.zeros((others.shape[1],) * 2)
         self.lu = lu_factor(np.block([[corner, -others], [others.T, nothing]]), check_finite=False)
         return self
