@@ -27,6 +27,8 @@ def samples(n: int, d: int) -> np.ndarray:
         (Problem(samples(40, 2), 3, variance=1.0, weights="uniform"), {}, "dual"),
         (Problem(samples(40, 3), 3, variance=1.0, weights="uniform"), {}, "race"),
         (Problem(samples(40, 4), 3, weights="none"), {}, "race"),
+        (Problem(samples(40, 6), 3, weights="none"), {}, "race"),
+        (Problem(samples(40, 7), 3, weights="none"), {}, "sdp"),
         (Problem(samples(40, 4), 3, weights="none"), {"workers": 2}, "sdp"),
         (Problem(samples(500, 4), 3, weights="none"), {}, "dual"),
         (Problem(samples(40, 4), 3, variance=1.0, mean_bounds=(-1.0, None)), {}, "dual"),

@@ -15,6 +15,7 @@ from certmix.problem.features import Feature, features, tight_sizes
 
 # The geometric bounds lose their grip as dimensions are added; the semidefinite bound does not see them.
 MOST_DIMENSIONS = 4
+MOST_RACED = 6  # with so many they may still win, where samples are few
 # From so many samples on, parts of them prove more in the same time than the semidefinite bound on all of them.
 MANY_SAMPLES = 1000
 # Clusters are near a limit on sizes when they have less than three times the smallest, or four fifths of the largest.
@@ -34,8 +35,8 @@ def choose(problem: Problem, options: Options, *, partition: bool = True) -> tup
     - One dimension and too many samples for that: ``interval``, whose bound there does not depend on their number.
     - Sizes that are fixed, or limits on them that a good clustering without limits breaks or comes near: ``sdp``.
       Multipliers do not see sizes, so ``dual`` has to search the sets at a limit one by one, and parts have no limits.
-    - A few hundred samples with cannot-links, or in three or four dimensions with fixed weights: ``race``, since
-      ``dual`` and ``sdp`` each win some of these by far.
+    - A few hundred samples in up to six dimensions, with cannot-links, or in three and more with fixed weights:
+      ``race``, since ``dual`` and ``sdp`` each win some of these by far.
     - Up to four dimensions (of the space that the samples lie in): ``dual``, which takes turns with ``interval``.
     - More dimensions: ``sdp``, whose bound does not depend on their number.
     - More dimensions and a thousand samples or more: ``parts``, each of which is one for ``sdp``.
@@ -59,7 +60,7 @@ def choose(problem: Problem, options: Options, *, partition: bool = True) -> tup
     too_much = why_not(engine("sdp"), problem)
     if too_much is None and _sizes_bind(problem):
         return "sdp", "clusters are near the limits on sizes, which its bound knows of"
-    if too_much is None and d <= MOST_DIMENSIONS and _may_go_either_way(problem, d):
+    if too_much is None and d <= MOST_RACED and _may_go_either_way(problem, d):
         if options.distributed:
             return "sdp", "it can share its work with others"
         return "race", f"{problem.n_samples} samples in {d} dimensions may be easier for dual or for sdp"
