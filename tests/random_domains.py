@@ -21,7 +21,7 @@ from certmix.search.bounds.semidefinite.refining import refine
 from certmix.search.bounds.semidefinite.safe import Proof, prove
 from certmix.search.bounds.semidefinite.states import Warm
 from certmix.search.bounds.semidefinite.warm import cold_start, warm_start
-from certmix.search.threads import Threads
+from certmix.threads import Threads
 from random_instances import random_problem
 
 HONOURED = EVERY_FEATURE - {Feature.MEAN_BOX}

@@ -23,7 +23,7 @@ from certmix.search.bounds.semidefinite.fixing import Exclusions, members_gone, 
 from certmix.search.bounds.semidefinite.safe import Proof, prove
 from certmix.search.engines import first_incumbent
 from certmix.search.loop import Search
-from certmix.search.threads import Threads
+from certmix.threads import Threads
 from certmix.verify import statement
 from certmix.verify.domain import Domain
 from certmix.verify.evidence import Evidence

@@ -176,7 +176,7 @@ def test_local_search_ends_where_no_single_move_helps() -> None:
     for instance, search, labels, _ in feasible_cases(60, first=3000):
         model, state = search.model, search.state
         start = search.load(labels)
-        hartigan(model, state, 200, np.ones(instance.n_components, dtype=np.bool_))
+        hartigan(model, state, 200, np.ones(instance.n_components, dtype=np.bool_), -np.inf)
         cost = refresh(model, state)
         assert satisfies(instance, state.label)
         assert cost <= start + 1e-9 * (1 + abs(start))

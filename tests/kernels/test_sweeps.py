@@ -59,7 +59,7 @@ def test_single_moves_end_where_none_of_all_pays(weights: str, linked: bool) -> 
     for seed in range(8):
         search, labels, rng = places(seed, weights=weights, constraints=links)
         search.load(labels)
-        hartigan(search.model, search.state, 500, everything()[0])
+        hartigan(search.model, search.state, 500, everything()[0], -np.inf)
         assert no_single_move_pays(search)
         kept = search.state.label.copy()
         some = rng.choice(np.flatnonzero(np.isin(kept, rng.choice(K, size=2, replace=False))), size=1)
@@ -69,7 +69,7 @@ def test_single_moves_end_where_none_of_all_pays(weights: str, linked: bool) -> 
         search.state.label[some] = target
         active = np.zeros(K, dtype=np.bool_)
         active[kept[some]] = active[target] = True
-        hartigan(search.model, search.state, 500, active)
+        hartigan(search.model, search.state, 500, active, -np.inf)
         assert no_single_move_pays(search)
 
 

@@ -330,3 +330,13 @@ def test_a_longer_run_is_as_good_as_a_short_one_and_keeps_what_it_began_with() -
     np.testing.assert_array_equal(better, again(instance, better, 0, np.inf))
     few = reduce(Problem(rng.uniform(size=(40, 2)), 3, weights="none"))
     assert again(few, np.zeros(40, dtype=int), 0, np.inf) is None
+
+
+def test_threads_do_not_change_what_crossing_finds() -> None:
+    """Clusterings climb side by side, always as many of them."""
+    instance = reduce(Problem(np.random.default_rng(5).uniform(size=(300, 2)), 20, weights="none"))
+    one, two = (hard_em(instance, seed=3, n_threads=n) for n in (1, 2))
+    assert one is not None
+    assert two is not None
+    assert one.value == two.value
+    np.testing.assert_array_equal(one.labels, two.labels)

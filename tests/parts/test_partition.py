@@ -15,7 +15,7 @@ from certmix.parts.sizes import chosen, most_lost, sizes_for, tried
 from certmix.presolve.instance import Instance, reduce
 from certmix.problem import MustLink, Point, Problem
 from certmix.problem.restriction import Restriction
-from certmix.search.threads import Threads
+from certmix.threads import Threads
 
 
 def clustered(n: int = 240, d: int = 2, **settings: object) -> tuple[Instance, Point]:

@@ -17,9 +17,9 @@ from certmix.search import engines, spread
 from certmix.search.bounds import dual
 from certmix.search.engines import interval_search
 from certmix.search.spread import Spread
-from certmix.search.threads import Threads
 from certmix.state import State
 from certmix.status import Termination, Tolerances
+from certmix.threads import Threads
 from claims import find_truth
 from pretended_cluster import Pretended, pretended
 from random_instances import random_problem

@@ -22,7 +22,7 @@ from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.planes import best_plane
 from certmix.search.bounds.pricer import PricingClass
 from certmix.search.bounds.sides import Side, Sides
-from certmix.search.threads import Threads
+from certmix.threads import Threads
 from certmix.verify import tree
 from certmix.verify.domain import Domain
 from certmix.verify.lagrangian import Pricing, cells, combine, limits

@@ -243,7 +243,7 @@ class _Anew:
             raise Unproved(f"{root.N} groups in {root.d} dimensions are too many for pricing trees")
         from certmix.certificate.lagrangian import LagrangianProver
         from certmix.search.bounds.dual import DualBound
-        from certmix.search.threads import Threads
+        from certmix.threads import Threads
 
         target, ahead = _target(result)
         allowed = max(result.tolerances.allowed(result.objective), 1e-9)

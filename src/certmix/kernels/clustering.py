@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from certmix.kernels.compiled import njit
+from certmix.kernels.looking import Look, everything
 from certmix.kernels.mass import NOTHING, add_mass, mass_of, own_mass, shared_mass
 
 # What stands where in ``Model.region`` …
@@ -59,6 +60,7 @@ class State(NamedTuple):
     tally: np.ndarray  # (R,) left-hand sides of the counts
     pending: np.ndarray  # (N,) target of a group in a compound move, -1 outside it
     moved: np.ndarray  # (N,) groups of a compound move
+    look: Look  # which components may not be as they were, and their groups
 
 
 def state_of(model: Model, label: np.ndarray) -> State:
@@ -66,22 +68,27 @@ def state_of(model: Model, label: np.ndarray) -> State:
     (N, K), whole = model.allowed.shape, np.int64
     load, centre = np.zeros((K, *model.mass.shape[1:])), np.zeros((K, model.points.shape[2]))
     tally, pending = np.zeros(len(model.rows), dtype=whole), np.full(N, -1, dtype=whole)
-    return State(label, np.zeros(K, dtype=whole), load, centre, tally, pending, np.zeros(N, dtype=whole))
+    sizes, moved = np.zeros(K, dtype=whole), np.zeros(N, dtype=whole)
+    return State(label, sizes, load, centre, tally, pending, moved, everything(N, K))
 
 
 @njit()
 def accumulate(model, state):
-    """Statistics of a clustering from scratch."""
+    """Statistics from scratch of the components that are looked at."""
     points, weight, region, rows = model.points, model.weight, model.region, model.rows
     link_start, links, mass = model.link_start, model.links, model.mass
     label, size, centre, tally, load = state.label, state.size, state.centre, state.tally, state.load
+    groups, opened = state.look.groups, state.look.opened
     K, d = centre.shape
     own = points.shape[0] > 1
     tally[:] = 0
-    size[:] = 0
-    load[:] = 0.0
-    centre[:] = region[PRIOR_WEIGHT] * region[PRIOR_MEAN]
-    for g in range(label.shape[0]):
+    for k in range(K):
+        if opened[k]:
+            size[k] = 0
+            load[k] = 0.0
+            centre[k] = region[PRIOR_WEIGHT, k] * region[PRIOR_MEAN, k]
+    for p in range(state.look.looked[0]):
+        g = groups[p]
         k = label[g]
         c = k if own else 0
         size[k] += weight[g]
@@ -92,7 +99,7 @@ def accumulate(model, state):
             if links[p, 0] == COUNT and rows[links[p, 1], 0] == k:
                 tally[links[p, 1]] += links[p, 2]
     for k in range(K):
-        for j in range(d):
+        for j in range(d if opened[k] else 0):
             full = mass_of(load, k, j) + region[PRIOR_WEIGHT, k, j]
             centre[k, j] = centre[k, j] / full if full > 0 else 0.0
 
@@ -131,27 +138,33 @@ def moment(points, mass, c, g, centre, k):
 
 @njit()
 def refresh(model, state):
-    """Recompute the statistics from the labels; return the cost ``sum_k c_k(S_k)``, by another pass over the data."""
+    """Statistics and costs from scratch of the components that are looked at; the cost ``sum_k c_k(S_k)`` of all."""
     accumulate(model, state)
     points, region, scatter, mass = model.points, model.region, model.scatter, model.mass
     label, size, centre, load = state.label, state.size, state.centre, state.load
+    entropy, groups, opened, cost = model.entropy, state.look.groups, state.look.opened, state.look.cost
     K, d = centre.shape
     own = points.shape[0] > 1
-    total = 0.0
     for k in range(K):
-        total += model.entropy[k, size[k]]
+        if not opened[k]:
+            continue
+        cost[k] = entropy[k, size[k]]
         if model.plain:
             continue
         for j in range(d):
             full = mass_of(load, k, j) + region[PRIOR_WEIGHT, k, j]
             if full > 0:
                 gap = centre[k, j] - region[PRIOR_MEAN, k, j]
-                total += 0.5 * region[PRIOR_WEIGHT, k, j] * gap * gap
-                total += 0.5 * full * excess(region, model.penalty, k, j, centre[k, j])
-    for g in range(label.shape[0]):
+                cost[k] += 0.5 * region[PRIOR_WEIGHT, k, j] * gap * gap
+                cost[k] += 0.5 * full * excess(region, model.penalty, k, j, centre[k, j])
+    for p in range(state.look.looked[0]):
+        g = groups[p]
         k = label[g]
         c = k if own else 0
-        total += scatter[c, g] + 0.5 * moment(points, mass, c, g, centre, k)
+        cost[k] += scatter[c, g] + 0.5 * moment(points, mass, c, g, centre, k)
+    total = 0.0
+    for k in range(K):
+        total += cost[k]
     return total
 
 

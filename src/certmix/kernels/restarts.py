@@ -6,10 +6,11 @@ import numpy as np
 
 from certmix.kernels.clustering import LOWER, UPPER, accumulate, moment, parameters, refresh, slope
 from certmix.kernels.compiled import njit
+from certmix.kernels.looking import look_at, look_everywhere, look_nowhere, remember
 from certmix.kernels.mass import mass_of
 from certmix.kernels.moves import along, attempt, compounds, holds
 from certmix.kernels.swaps import swaps
-from certmix.kernels.sweeps import compared, hartigan, lloyd, reassign
+from certmix.kernels.sweeps import compared, farthest, hartigan, lloyd, reassign
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX1, _MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -163,10 +164,12 @@ def relocate(model, state, rng, mean, price):
 
 
 @njit()
-def different(label, kept, everywhere, active):
+def different(state, kept, everywhere, active):
     """Which components have other members than in the labels that were kept; or all of them."""
+    label, look = state.label, state.look
     active[:] = everywhere
-    for g in range(label.shape[0]):
+    for p in range(look.looked[0]):
+        g = look.groups[p]
         if label[g] != kept[g]:
             active[label[g]] = active[kept[g]] = True
 
@@ -184,6 +187,7 @@ def exchange(model, state, rng, mean, price, kept):
     other = (k + 1 + below(rng, K - 1)) % K
     different = model.classes[k] != model.classes[other]
     if different:
+        look_everywhere(state.look)
         for g in range(label.shape[0]):
             if kept[g] == k and allowed[g, other]:
                 label[g] = other
@@ -216,15 +220,13 @@ def shake(model, state, rng, size, centre):
 
 
 @njit()
-def blocked(model, state, k, other):
-    """Does a size limit or a count keep single groups from moving between the two components?"""
-    rows, limits = model.rows, model.limits
-    found = False
+def blocked(model, state, tight):
+    """Which components have a size limit or a count that may keep single groups from joining or leaving."""
+    limits, size, rows = model.limits, state.size, model.rows
+    for k in range(size.shape[0]):
+        tight[k] = not limits[0, k] < size[k] < limits[1, k]
     for r in range(rows.shape[0]):
-        found = found or rows[r, 0] == k or rows[r, 0] == other
-    for q in (k, other):
-        found = found or not limits[0, q] < state.size[q] < limits[1, q]
-    return found
+        tight[rows[r, 0]] = True
 
 
 @njit()
@@ -248,6 +250,10 @@ def explore(model, state, rng, mean, price, start, patience, limit, trials, fail
     active = np.ones(K, dtype=np.bool_)
     before = np.full((K, mean.shape[1] + 1), np.nan)
     near = np.empty((K, K + 1), dtype=np.int32)
+    nothing = np.zeros(K, dtype=np.bool_)
+    tight = np.zeros(K, dtype=np.bool_)
+    look = state.look
+    look_everywhere(look)
     cost = refresh(model, state)
     if start >= SPREAD_EVENLY:
         seed_means(model, rng, start != UNIFORM_EVENLY, mean)
@@ -259,6 +265,11 @@ def explore(model, state, rng, mean, price, start, patience, limit, trials, fail
     for k in range(K):
         constrained = constrained or model.limits[0, k] > 1 or model.limits[1, k] < model.entropy.shape[1] - 1
     kept[:] = state.label
+    # Whether a component that was not looked at is known: how far it reaches, and that its mean is its centre.
+    local = model.plain and model.counted and model.points.shape[0] == 1
+    if start == GO_ON:
+        farthest(model, state, state.centre, nothing, look.reach)
+        remember(look, kept)
     for trial in range(1 if start == GO_ON else 0, trials + 1):
         deep = failures[0] >= patience  # one thorough look at the end; what it finds is worth another round
         if trial > 0 and (K == 1 or model.stop[0]):
@@ -267,6 +278,10 @@ def explore(model, state, rng, mean, price, start, patience, limit, trials, fail
         # What a perturbation leaves alone is as good as it was, unless something binds that it loosens.
         everywhere = trial == 0 or constrained or deep
         before[:] = np.nan
+        if everywhere or not local:
+            look_everywhere(look)
+        else:
+            look_nowhere(look)
         if trial > 0 and not deep:
             if constrained and uniform(rng) < 0.4:
                 shake(model, state, rng, size, centre)
@@ -283,27 +298,34 @@ def explore(model, state, rng, mean, price, start, patience, limit, trials, fail
                 # Twice: the last member of a component can leave only after others have joined.
                 reassign(model, state, mean, price, 2, active, near)
         # Down to a local optimum: classification EM, single moves, chains, swaps and, where there are few, pairs.
-        lloyd(model, state, mean, price, 100, before)
-        different(state.label, kept, everywhere, active)
+        # After a perturbation single moves do most of it, and end where it is in vain.
+        lloyd(model, state, mean, price, 100 if everywhere else 1, before)
+        short = -np.inf if everywhere else refresh(model, state) - cost
+        different(state, kept, everywhere, active)
         moves = 1
         for _ in range(100):
             if moves == 0 or model.stop[0]:
                 break
-            hartigan(model, state, 200, active)
+            hartigan(model, state, 200, active, short)
             active[:] = True
             moves = 0
             if model.coupled:
                 moves = compounds(model, state, size, centre, False)
-            for pair in range(K * K if moves == 0 else 0):
-                k, other = pair // K, pair % K
-                if other < k and (deep or blocked(model, state, k, other)) and not model.stop[0]:
-                    moves += swaps(model, state, mean, price, size, centre, k, other, limit)
+            blocked(model, state, tight)
+            for k in range(K if moves == 0 else 0):
+                for other in range(k):
+                    if (deep or tight[k] or tight[other]) and not model.stop[0]:
+                        look_at(look, k)
+                        look_at(look, other)
+                        moves += swaps(model, state, mean, price, size, centre, k, other, limit)
             if moves == 0 and deep and N * (K - 1) <= PAIR_LIMIT:
                 moves = compounds(model, state, size, centre, True)
         found = refresh(model, state)
         if trial == 0 or found < cost - SAME_COST * (1.0 + abs(cost)):
             cost = found
             kept[:] = state.label
+            farthest(model, state, state.centre, nothing, look.reach)
+            remember(look, kept)
             failures[0] = 0
         else:
             state.label[:] = kept
@@ -311,4 +333,5 @@ def explore(model, state, rng, mean, price, start, patience, limit, trials, fail
             failures[0] = -1 if deep else failures[0] + 1
             if deep:
                 break
+    look_everywhere(look)
     return cost

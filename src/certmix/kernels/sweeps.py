@@ -15,19 +15,23 @@ import numpy as np
 
 from certmix.kernels.clustering import accumulate, exchanged, moment, parameters, square
 from certmix.kernels.compiled import njit
+from certmix.kernels.looking import look_at
 from certmix.kernels.moves import TOLERANCE, fits, shift, tallied
 
 REACH, LOSS, FLOOR, FACTOR = 0, 1, 2, 3  # what stands where in the table of a sweep
+HOPELESS = 15.0  # times what the last sweep brought: of what lacks more than that, little comes
 
 
 @njit()
-def within_reach(centre, active, table, near):
-    """Targets for the groups of every component: ``near[k, 1:near[k, 0] + 1]``."""
+def within_reach(look, centre, active, table, near):
+    """Targets for the groups of every component: ``near[k, 1:near[k, 0] + 1]``. Those with targets are opened."""
     K, d = centre.shape
+    changed = np.flatnonzero(active)
     for k in range(K):
         found = 0
-        for target in range(K):
-            if target == k or not (active[k] or active[target]):
+        for i in range(K if active[k] else changed.shape[0]):
+            target = i if active[k] else changed[i]
+            if target == k:
                 continue
             apart = 0.0
             for j in range(d):
@@ -37,21 +41,26 @@ def within_reach(centre, active, table, near):
                 found += 1
                 near[k, found] = target
         near[k, 0] = found
+        if found > 0:
+            look_at(look, k)
 
 
 @njit()
-def farthest(model, state, centre, table):
-    """How far the groups of every component reach from its centre."""
-    points, label = model.points, state.label
+def farthest(model, state, centre, active, reach):
+    """How far the groups of every component reach from its centre. Those that have changed are opened."""
+    points, label, look = model.points, state.label, state.look
     known = points.shape[0] == 1 and model.counted
     for k in range(centre.shape[0]):
-        table[REACH, k] = 0.0 if known else np.inf
+        if active[k]:
+            look_at(look, k)
+        reach[k] = (0.0 if look.opened[k] else look.reach[k]) if known else np.inf
     if known:
-        for g in range(label.shape[0]):
-            k = label[g]
-            table[REACH, k] = max(table[REACH, k], square(points, 0, g, centre, k))
+        for p in range(look.looked[0]):
+            k = label[look.groups[p]]
+            reach[k] = max(reach[k], square(points, 0, look.groups[p], centre, k))
         for k in range(centre.shape[0]):
-            table[REACH, k] = np.sqrt(table[REACH, k])
+            if look.opened[k]:
+                reach[k] = np.sqrt(reach[k])
 
 
 @njit()
@@ -63,19 +72,22 @@ def reassign(model, state, mean, price, steps, active, near):
     up.
     """
     points, scatter, weight, allowed = model.points, model.scatter, model.weight, model.allowed
-    label, size, limits, mass = state.label, state.size, model.limits, model.mass
+    label, size, limits, mass, look = state.label, state.size, model.limits, model.mass, state.look
     K = mean.shape[0]
     own = points.shape[0] > 1
     table = np.empty((4, K))
     changed = 0
     for _ in range(steps):
-        farthest(model, state, mean, table)
+        farthest(model, state, mean, active, table[REACH])
         for k in range(K):
             table[LOSS, k] = 0.5 * table[REACH, k] ** 2 + price[k]
             table[FLOOR, k] = price[k]
             table[FACTOR, k] = 0.5
-        within_reach(mean, active, table, near)
-        for g in range(weight.shape[0]):
+        within_reach(look, mean, active, table, near)
+        p = -1
+        while p + 1 < look.looked[0]:  # there may be more of them as groups move
+            p += 1
+            g = look.groups[p]
             k = label[g]
             w = weight[g]
             if near[k, 0] == 0 or size[k] - w < limits[0, k]:
@@ -95,6 +107,7 @@ def reassign(model, state, mean, price, steps, active, near):
                 size[k] -= w
                 size[best] += w
                 label[g] = best
+                look_at(look, best)
                 changed += 1
                 if model.coupled:
                     tallied(model, state, g, k, best)
@@ -135,15 +148,17 @@ def lloyd(model, state, mean, price, passes, before):
 
 
 @njit()
-def hartigan(model, state, sweeps, active):
+def hartigan(model, state, sweeps, active, short):
     """Move single groups while that lowers the cost, by the exact change. Returns the number of moves.
 
-    ``active`` are the components that have changed since no single move was worth it; it is changed.
+    ``active`` are the components that have changed since no single move was worth it; it is changed. ``short`` is how
+    much the cost has to fall to be of use, below zero where any fall is: when sweeps bring too little, they end.
     """
     points, scatter, weight, entropy = model.points, model.scatter, model.weight, model.entropy
     region, penalty, plain = model.region, model.penalty, model.plain
     allowed, limits = model.allowed, model.limits
     label, size, centre, mass, load = state.label, state.size, state.centre, model.mass, state.load
+    look = state.look
     K = size.shape[0]
     own = points.shape[0] > 1
     table = np.empty((4, K))
@@ -156,11 +171,15 @@ def hartigan(model, state, sweeps, active):
         if model.stop[0]:
             break
         accumulate(model, state)  # running statistics drift
-        single_moves(model, state, alike, table)
-        within_reach(centre, active, table, near)
+        single_moves(model, state, alike, active, table)
+        within_reach(look, centre, active, table, near)
         active[:] = False
         changed = 0
-        for g in range(weight.shape[0]):
+        gained = 0.0
+        p = -1
+        while p + 1 < look.looked[0]:
+            p += 1
+            g = look.groups[p]
             k = label[g]
             w = weight[g]
             m = size[k]
@@ -189,22 +208,25 @@ def hartigan(model, state, sweeps, active):
                     least = join
                     best = target
             if best != k:
+                look_at(look, best)
                 shift(model, state, g, best)
                 changed += 1
+                gained -= leave + least
                 active[k] = active[best] = True
         moves += changed
-        if changed == 0:
+        short -= gained
+        if changed == 0 or short > HOPELESS * gained:
             break
     return moves
 
 
 @njit()
-def single_moves(model, state, alike, table):
+def single_moves(model, state, alike, active, table):
     """The table of a sweep of single moves, for groups that are ``alike``: one weight, one system, no prior and box."""
     entropy, size = model.entropy, state.size
     w = model.weight[0]
     if alike:
-        farthest(model, state, state.centre, table)
+        farthest(model, state, state.centre, active, table[REACH])
     for k in range(size.shape[0]):
         m = size[k]
         if not alike:

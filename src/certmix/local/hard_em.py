@@ -13,6 +13,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from certmix.options import Options
 from certmix.presolve.instance import Instance
 from certmix.problem.features import tight_sizes
 from certmix.stopping import current
+from certmix.threads import Threads
 
 # Above this many groups the restarts run on a sample of them.
 MANY_GROUPS = 10_000
@@ -40,6 +42,7 @@ _GROUPS_DRAWN = 4_000
 MANY_COMPONENTS = 12
 _STARTS_CROSSED = 3  # by default
 _TRIALS = 10  # perturbations of one clustering, for each component
+_LITTER = 4  # clusterings that climb side by side, always as many: the answer does not depend on threads
 _FAILED = 8  # offspring in a row that are no better than the best, where a proof has not begun, ...
 _FAILED_AGAIN = 24  # ... and where it takes long
 # Clusterings that are rescored and polished when the instance's cost is only a bound on the objective.
@@ -49,6 +52,7 @@ _BY_SIZE = 5  # steps of k-means, before means are dealt to components whose siz
 _STARTS = (SPREAD_EVENLY, SPREAD_EVENLY, UNIFORM_EVENLY, SPREAD_UNEVENLY)
 
 Callback = Callable[[np.ndarray, float], object]
+Begun = Callable[[LocalSearch], int | None]  # loads where a climb begins, and says how; None when it cannot
 
 
 @dataclass(frozen=True)
@@ -70,19 +74,24 @@ def hard_em(
     callback: Callback | None = None,
     heartbeat: Callable[[], None] = lambda: None,
     failed: int = _FAILED,
+    n_threads: int = 1,
 ) -> Found | None:
     """Search for a good clustering of an instance; no proof. None when none that satisfies every constraint was found.
 
     ``restarts`` are the starts (:func:`default_restarts`), of which one is made at least, whatever the time limit in
     seconds. ``start`` are labels of the samples, tried first. The callback hears the labels of the groups and the
     objective at every improvement, the heartbeat of every start. Clusterings are crossed until so many offspring in a
-    row have ``failed``. The same seed gives the same answer, unless the time limit cuts the run short.
+    row have ``failed``, some of them side by side if there are threads. The same seed gives the same answer, unless the
+    time limit cuts the run short.
     """
-    run = _Run(instance, seed, time_limit, callback, heartbeat, failed)
+    run = _Run(instance, seed, time_limit, callback, heartbeat)
     if start is not None:
         run.take_start(np.asarray(start))
     count = default_restarts(instance) if restarts is None else restarts
-    complete = run.large(count) if instance.n_groups > MANY_GROUPS else run.small(count)
+    if _crossing(instance):
+        complete = run.crossing(count, failed, n_threads)
+    else:
+        complete = run.large(count) if instance.n_groups > MANY_GROUPS else run.small(count)
     if run.pool:
         run.polish()
     return None if run.labels is None else Found(run.labels, run.value, complete)
@@ -99,11 +108,14 @@ def offered(
         seed=options.seed,
         time_limit=None if math.isinf(left) else max(0.0, share * left),
         callback=lambda labels, _: ledger.offer(instance.expand(labels), "hard EM"),
+        n_threads=options.n_threads,
         **settings,
     )
 
 
-def again(instance: Instance, start: np.ndarray, seed: int, time_limit: float) -> np.ndarray | None:
+def again(
+    instance: Instance, start: np.ndarray, seed: int, time_limit: float, n_threads: int = 1
+) -> np.ndarray | None:
     """Labels of the samples from another and longer run, where the start's cost more to prove than to look for better.
 
     None where clusterings are not crossed: there further restarts would find what the first ones did.
@@ -111,7 +123,9 @@ def again(instance: Instance, start: np.ndarray, seed: int, time_limit: float) -
     if not _crossing(instance):
         return None
     limit = None if math.isinf(time_limit) else time_limit
-    found = hard_em(instance, seed=seed + 1, time_limit=limit, start=start, failed=_FAILED_AGAIN)
+    found = hard_em(
+        instance, seed=seed + 1, time_limit=limit, start=start, failed=_FAILED_AGAIN, n_threads=n_threads
+    )
     return None if found is None else instance.expand(found.labels)
 
 
@@ -148,11 +162,15 @@ class _Run:
         time_limit: float | None,
         callback: Callback | None,
         heartbeat: Callable[[], None],
-        failed: int,
     ) -> None:
-        self.instance, self.callback, self.heartbeat, self.failed = instance, callback, heartbeat, failed
-        self.search = LocalSearch(instance, time_limit=time_limit)
-        self.search.rng[:] = np.random.SeedSequence(seed).generate_state(1, np.uint64)
+        self.instance, self.callback, self.heartbeat = instance, callback, heartbeat
+        count = _LITTER if _crossing(instance) else 1
+        self.searches = [LocalSearch(instance, time_limit=time_limit) for _ in range(count)]
+        for search, state in zip(
+            self.searches, np.random.SeedSequence(seed).generate_state(count, np.uint64), strict=True
+        ):
+            search.rng[:] = state
+        self.search = self.searches[0]
         self.deadline = np.inf if time_limit is None else time.perf_counter() + time_limit
         self.stop = current()
         self.labels: np.ndarray | None = None
@@ -179,15 +197,12 @@ class _Run:
         """Restarts on all groups; whether all of them were made."""
         search, tied = self.search, binding(self.instance)
         base = self.labels
-        crossing = _crossing(self.instance)
-        trials = _TRIALS * self.instance.n_components if crossing else None
-        parents = Parents()
         for r in range(count):
             if r and self.late:
                 return False
             start = AT_LABELS if r == 0 and self.labels is not None else _STARTS[r % 4]
             if start != AT_LABELS and (tied or base is None):
-                labels = self.exact_start(start)
+                labels = self.exact_start(search, start)
                 base = labels if base is None else base
                 if base is None:
                     return False
@@ -195,45 +210,88 @@ class _Run:
                 search.load(base if labels is None else labels)
             else:
                 search.load(base)  # type: ignore[arg-type]
-            parents.add(*self.climb(start, tied, trials))
+            self.record(*self.climb(search, start, tied))
             if not self.instance.exact and self.labels is not None:
                 search.adapt(self.labels)
             self.heartbeat()
-        if crossing:
-            self.cross(parents, tied, trials)
         return True
 
-    def climb(self, start: int, tied: bool, trials: int | None) -> tuple[np.ndarray, float]:
+    def climb(
+        self, search: LocalSearch, start: int, tied: bool, trials: int | None = None
+    ) -> tuple[np.ndarray, float]:
         """The end of a restart from what is loaded."""
-        search = self.search
-        cost = self.explore(search.model, search.state, start, self.patience, SWAP_LIMIT, trials)
+        cost = self.explore(search, search.model, search.state, start, self.patience, SWAP_LIMIT, trials)
         labels = search.state.label.copy()
-        if tied:
-            labels, cost = search.improve(labels, deep=False)
-        self.record(labels, cost)
-        return labels, cost
+        return search.improve(labels, deep=False) if tied else (labels, cost)
 
-    def cross(self, parents: Parents, tied: bool, trials: int | None) -> None:
-        """Offspring of two parents as further starts: as long as one in a few is the best so far."""
-        search, failed = self.search, 0
-        while failed < self.failed and len(parents) > 1 and not self.late:
-            best, failed = self.cost, failed + 1
-            labels = crossed(search, *parents.drawn(search.rng))
-            if labels is None:
-                continue
-            search.load(labels)
-            parents.add(*self.climb(AT_LABELS, tied, trials))
-            self.heartbeat()
-            if self.cost < best:
-                failed = 0
+    def crossing(self, count: int, most_failed: int, n_threads: int) -> bool:
+        """Restarts, and offspring of two of the best as further ones, as long as one in a few is the best so far."""
+        tied, parents = binding(self.instance), Parents()
+        given = [] if self.labels is None else [self.labels]
+        starts = [_STARTS[r % 4] for r in range(len(given), count)]
+
+        def seeded(search: LocalSearch, start: int) -> int | None:
+            labels = self.exact_start(search, start)
+            if labels is not None:
+                search.load(labels)
+            return None if labels is None else AT_LABELS if tied else start
+
+        def loaded(search: LocalSearch, labels: np.ndarray | None) -> int | None:
+            if labels is not None:
+                search.load(labels)
+            return None if labels is None else AT_LABELS
+
+        def offspring(search: LocalSearch, one: np.ndarray, other: np.ndarray) -> int | None:
+            return loaded(search, crossed(search, one, other))
+
+        begun: list[Begun] = [partial(loaded, labels=labels) for labels in given]
+        begun += [partial(seeded, start=start) for start in starts]
+        with Threads(n_threads) as threads:
+            while begun:
+                if (len(parents) or self.labels is not None) and self.late:
+                    return False
+                self.litter(begun[:_LITTER], tied, parents, threads)
+                begun = begun[_LITTER:]
+            failed = 0
+            while failed < most_failed and len(parents) > 1 and not self.late:
+                best = self.cost
+                pairs = [parents.drawn(self.search.rng) for _ in range(_LITTER)]
+                self.litter([partial(offspring, one=a, other=b) for a, b in pairs], tied, parents, threads)
+                failed = 0 if self.cost < best else failed + _LITTER
         if self.labels is not None and not self.late:
-            self.record(*search.improve(self.labels))
+            self.record(*self.search.improve(self.labels))
+        return True
+
+    def litter(self, begun: list[Begun], tied: bool, parents: Parents, threads: Threads) -> None:
+        """Climb from several beginnings side by side."""
+        trials = _TRIALS * self.instance.n_components
+        found: list[tuple[np.ndarray, float] | None] = [None] * len(begun)
+
+        def work(first: int, last: int) -> None:
+            for i in range(first, last):
+                start = begun[i](self.searches[i])
+                if start is not None:
+                    found[i] = self.climb(self.searches[i], start, tied, trials)
+
+        threads.over(len(begun), work)
+        for end in found:
+            if end is not None:
+                self.record(*end)
+                parents.add(*end)
+        self.heartbeat()
 
     def explore(
-        self, model: Model, state: State, start: int, patience: int, limit: int, most: int | None = None
+        self,
+        search: LocalSearch,
+        model: Model,
+        state: State,
+        start: int,
+        patience: int,
+        limit: int,
+        most: int | None = None,
     ) -> float:
         """One compiled restart, in short steps so that the clock and Ctrl-C are heard; ``most`` perturbations."""
-        rng, mean, price = self.search.rng, self.search.mean, self.search.price
+        rng, mean, price = search.rng, search.mean, search.price
         trials = max(1, int(1e6 / (model.points.shape[1] * mean.size)))
         left = np.inf if most is None else most
         failures = np.zeros(1, dtype=np.int64)
@@ -245,9 +303,8 @@ class _Run:
                 return float(cost)
             start = GO_ON
 
-    def exact_start(self, start: int) -> np.ndarray | None:
+    def exact_start(self, search: LocalSearch, start: int) -> np.ndarray | None:
         """The best assignment to random means under every constraint."""
-        search = self.search
         search.explore(start, trials=-1)  # seeds only
         if self.tight:
             search.mean[:] = _by_size(self.instance, search.mean)
@@ -260,8 +317,8 @@ class _Run:
             if r and self.late:
                 return False
             small = sampled_model(search.model, search.rng, _GROUPS_DRAWN)
-            self.explore(*small, _STARTS[1 + r % 3], self.patience // 2, _GROUPS_DRAWN)
-            self.explore(*small, GO_ON, 1, _GROUPS_DRAWN, most=0)
+            self.explore(search, *small, _STARTS[1 + r % 3], self.patience // 2, _GROUPS_DRAWN)
+            self.explore(search, *small, GO_ON, 1, _GROUPS_DRAWN, most=0)
             labels = search.assigner(linear_costs(search.model, search.mean, search.price))
             if labels is None:
                 return False
@@ -283,7 +340,7 @@ class _Run:
                 break
         active = np.ones(len(search.price), dtype=np.bool_)
         for _ in range(40):
-            if self.late or hartigan(search.model, search.state, 3, active) == 0:
+            if self.late or hartigan(search.model, search.state, 3, active, -math.inf) == 0:
                 break
         found = search.explore(GO_ON)
         return (search.state.label.copy(), found) if found <= cost else (labels, cost)
@@ -317,7 +374,7 @@ class _Run:
             labels, value, budget = self.search.polish(labels, budget)
             self.offer(labels, value)
         for r in range(2 * _POLISHED):
-            fresh = self.exact_start(_STARTS[1 + r % 3])
+            fresh = self.exact_start(self.search, _STARTS[1 + r % 3])
             if self.late or budget <= 0 or fresh is None:
                 return
             labels, value, budget = self.search.polish(fresh, budget)

@@ -26,9 +26,9 @@ from certmix.problem import MustLink, Problem
 from certmix.rounding import EPS
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound, region_of
 from certmix.search.bounds.semidefinite.record import NO_RECORD, Recorder
-from certmix.search.threads import Threads
 from certmix.status import Termination
 from certmix.stopping import Stop, attempt
+from certmix.threads import Threads
 
 MOST_GROUPS = 600  # of a part: with more its matrices take too long
 WORTH = 0.7  # share of the groups that may be left

@@ -18,8 +18,8 @@ from certmix.kernels.exchanges import exchange, tally
 from certmix.presolve.instance import Instance
 from certmix.problem import Point
 from certmix.search.bounds.scale import Scale
-from certmix.search.threads import Threads
 from certmix.stopping import current
+from certmix.threads import Threads
 
 
 @dataclass(frozen=True)

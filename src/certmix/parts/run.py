@@ -29,11 +29,11 @@ from certmix.presolve.instance import Instance, reduce
 from certmix.problem import Point, Problem
 from certmix.problem.restriction import Restriction
 from certmix.search.stopping import stop_reason
-from certmix.search.threads import Threads
 from certmix.spool import Spool
 from certmix.state import State
 from certmix.status import Termination
 from certmix.stopping import Stop
+from certmix.threads import Threads
 
 A = TypeVar("A")
 

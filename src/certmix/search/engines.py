@@ -25,9 +25,9 @@ from certmix.search.loop import Search, search
 from certmix.search.record import NO_SPLITS, RunRecord, Splits
 from certmix.search.spread import finish_on
 from certmix.search.stopping import stop_reason
-from certmix.search.threads import Threads
 from certmix.state import State
 from certmix.status import Termination
+from certmix.threads import Threads
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,9 @@ class Pair:
         ledger = self.ledger
         assert ledger.incumbent is not None
         limit = MORE_SHARE * self.options.time_left(ledger.seconds)
-        labels = again(self.instance, ledger.incumbent.labels, self.options.seed, limit)
+        labels = again(
+            self.instance, ledger.incumbent.labels, self.options.seed, limit, self.options.n_threads
+        )
         if labels is not None:
             ledger.offer(labels, "hard EM")
 

@@ -17,9 +17,9 @@ from certmix.search.engines import Pair, first_incumbent
 from certmix.search.loop import Search
 from certmix.search.sdp_engine import SemidefiniteEngine
 from certmix.search.stopping import stop_reason
-from certmix.search.threads import Threads
 from certmix.state import State
 from certmix.status import Termination
+from certmix.threads import Threads
 
 
 @dataclass(frozen=True)

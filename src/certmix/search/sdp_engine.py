@@ -17,8 +17,8 @@ from certmix.search.engines import SearchEngine, first_incumbent
 from certmix.search.loop import Search
 from certmix.search.spread import finish_on
 from certmix.search.stopping import stop_reason
-from certmix.search.threads import Threads
 from certmix.status import Termination
+from certmix.threads import Threads
 
 MOST_SAMPLES = 3000  # must-linked ones counted once
 MOST_LINKED = 20_000  # its tables of sizes are made for every one

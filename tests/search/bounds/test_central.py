@@ -19,7 +19,7 @@ from certmix.search.bounds.counting import CountingBound, sides_of
 from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.interior import LinearProgram, Point, central
 from certmix.search.bounds.sides import Side, Sides
-from certmix.search.threads import Threads
+from certmix.threads import Threads
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -17,7 +17,7 @@ from certmix.search.bounds.counting import CountingBound, sides_of
 from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.sides import Side
 from certmix.search.nodes import Nodes
-from certmix.search.threads import Threads
+from certmix.threads import Threads
 
 N, K = 7, 3
 

@@ -8,7 +8,7 @@ from scipy.linalg import LinAlgError
 from scipy.sparse import csr_matrix
 
 from certmix.search.bounds.envelope import BLOCK, Normal
-from certmix.search.threads import Threads
+from certmix.threads import Threads
 
 
 def rows_of(n: int, border: int, count: int, width: int, seed: int) -> np.ndarray:

@@ -22,7 +22,7 @@ from certmix.search.bounds.pricer import Priced, Pricer, PricingClass
 from certmix.search.bounds.scale import Scale
 from certmix.search.bounds.sides import Sides
 from certmix.search.bounds.trios import NO_TRIOS, TrioPrices
-from certmix.search.threads import Threads
+from certmix.threads import Threads
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from certmix.search.bounds.planes import best_plane
 from certmix.search.bounds.sides import Side, Sides
 from certmix.search.bounds.trios import NO_TRIOS, TrioPrices
 from certmix.search.nodes import Nodes
-from certmix.search.threads import Threads
+from certmix.threads import Threads
 
 MOST_SIDES = 24
 ITERATIONS = 400  # of an ascent: it ends by itself, and cut short it leaves a leaf that no plane splits

@@ -29,8 +29,8 @@ from certmix.search.bounds.pricer import Pricer, PricingClass
 from certmix.search.bounds.samples import Known, samples
 from certmix.search.bounds.scale import Scale
 from certmix.search.nodes import Nodes
-from certmix.search.threads import Threads
 from certmix.state import State
+from certmix.threads import Threads
 
 
 @dataclass(frozen=True)

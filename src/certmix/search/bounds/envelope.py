@@ -18,7 +18,7 @@ from scipy.sparse import bmat, csr_matrix
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from certmix.kernels.products import add_products
-from certmix.search.threads import Threads
+from certmix.threads import Threads
 
 BLOCK = 128  # rows
 PIECES = 2  # of the rows, whose products are made side by side: always as many, or roundings would depend on threads

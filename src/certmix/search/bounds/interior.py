@@ -21,7 +21,7 @@ from scipy.linalg import LinAlgError, lu_factor, lu_solve
 from scipy.sparse import csr_matrix
 
 from certmix.search.bounds.envelope import Factor, Normal, kinds
-from certmix.search.threads import Threads
+from certmix.threads import Threads
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from certmix.search.bounds.base import Explored
 from certmix.search.bounds.leaves import exact_value
 from certmix.search.nodes import Nodes
 from certmix.search.record import NO_SPLITS, Splits
-from certmix.search.threads import Threads
 from certmix.state import State
+from certmix.threads import Threads
 
 SPLIT_FIELDS = ("kind", "which", "index", "at")
 

@@ -17,7 +17,7 @@ from certmix.search.bounds.semidefinite.contraction import contract
 from certmix.search.bounds.semidefinite.pools import pools_of
 from certmix.search.bounds.semidefinite.refining import separate
 from certmix.search.bounds.semidefinite.warm import cold_start
-from certmix.search.threads import Threads
+from certmix.threads import Threads
 
 
 def started(seed: int) -> Method:

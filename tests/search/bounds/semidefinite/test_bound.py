@@ -9,9 +9,9 @@ import numpy as np
 from certmix import Problem, solve
 from certmix.presolve.instance import reduce
 from certmix.search.bounds.semidefinite.bound import SemidefiniteBound, region_of
-from certmix.search.threads import Threads
 from certmix.status import Termination
 from certmix.stopping import Stop, under
+from certmix.threads import Threads
 
 
 def clusters(n: int = 60) -> Problem:

@@ -14,7 +14,7 @@ from certmix.search.bounds.semidefinite.bound import SemidefiniteBound
 from certmix.search.bounds.semidefinite.eigen import smallest_from_below
 from certmix.search.bounds.semidefinite.fixing import Exclusions, members_gone, pairs_apart, sizes_left
 from certmix.search.bounds.semidefinite.states import Warm
-from certmix.search.threads import Threads
+from certmix.threads import Threads
 from random_domains import State, inside, random_domain, random_state, root_domain, small_instances, state_of
 
 

@@ -14,7 +14,7 @@ from certmix.search.bounds.semidefinite.pools import pools_of
 from certmix.search.bounds.semidefinite.safe import prove
 from certmix.search.bounds.semidefinite.states import keep
 from certmix.search.bounds.semidefinite.warm import cold_start, soft_minimum, warm_start
-from certmix.search.threads import Threads
+from certmix.threads import Threads
 
 
 def started(data: np.ndarray, labels: np.ndarray) -> tuple[Contraction, Method]:

@@ -20,8 +20,8 @@ from certmix.kernels.semidefinite import point_of, project, relax_and_sum
 from certmix.search.bounds.semidefinite.crossings import Crossing
 from certmix.search.bounds.semidefinite.eigen import SINGLE, above, improve, largest
 from certmix.search.bounds.semidefinite.pools import ComponentPool, SizeBlock
-from certmix.search.threads import Threads
 from certmix.stopping import current
+from certmix.threads import Threads
 
 Pairs = tuple[np.ndarray, np.ndarray]  # eigenvalues, ascending, and their vectors
 

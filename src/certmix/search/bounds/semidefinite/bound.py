@@ -25,8 +25,8 @@ from certmix.search.bounds.semidefinite.steps import MARGIN
 from certmix.search.bounds.semidefinite.visit import NodeVisit, Surroundings, VisitedNode
 from certmix.search.bounds.semidefinite.warm import soft_minimum
 from certmix.search.nodes import Nodes
-from certmix.search.threads import Threads
 from certmix.state import State
+from certmix.threads import Threads
 
 SPLIT_FROM = 250  # groups: with fewer, all sizes stay in one root
 

@@ -10,7 +10,7 @@ import numpy as np
 from certmix.search.bounds.semidefinite.admm import Method
 from certmix.search.bounds.semidefinite.contraction import Contraction
 from certmix.search.bounds.semidefinite.cuts import Cuts
-from certmix.search.threads import Threads
+from certmix.threads import Threads
 
 STATE_BYTES = 5e7  # the most that the matrices of one state may take in a store ...
 STORE_BYTES = 2e8  # ... and all of them

@@ -30,7 +30,7 @@ from certmix.search.bounds.semidefinite.safe import Proof, prove
 from certmix.search.bounds.semidefinite.states import Multipliers, Warm, keep
 from certmix.search.bounds.semidefinite.steps import grain_for
 from certmix.search.bounds.semidefinite.warm import cold_start, warm_start
-from certmix.search.threads import Threads
+from certmix.threads import Threads
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from certmix.search.bounds.semidefinite.pools import (
     slope_of,
 )
 from certmix.search.bounds.semidefinite.states import Warm
-from certmix.search.threads import Threads
+from certmix.threads import Threads
 
 MATRICES = 6  # of a block: its cost, state and slack, and one of a step
 
