@@ -43,8 +43,9 @@ MANY_COMPONENTS = 12
 _STARTS_CROSSED = 3  # by default
 _TRIALS = 10  # perturbations of one clustering, for each component
 _LITTER = 4  # clusterings that climb side by side, always as many: the answer does not depend on threads
-_FAILED = 8  # offspring in a row that are no better than the best, where a proof has not begun, ...
-_FAILED_AGAIN = 24  # ... and where it takes long
+_FAILED = 8  # offspring in a row that are no better than the best, ...
+_FAILED_EACH = 0.25  # ... or so many for each component, ...
+_LONGER = 3  # ... where a proof has not begun; so many times more where it takes long
 # Clusterings that are rescored and polished when the instance's cost is only a bound on the objective.
 _POLISHED = 8
 _BY_SIZE = 5  # steps of k-means, before means are dealt to components whose sizes fit
@@ -73,7 +74,7 @@ def hard_em(
     start: np.ndarray | None = None,
     callback: Callback | None = None,
     heartbeat: Callable[[], None] = lambda: None,
-    failed: int = _FAILED,
+    failed: int | None = None,
     n_threads: int = 1,
 ) -> Found | None:
     """Search for a good clustering of an instance; no proof. None when none that satisfies every constraint was found.
@@ -81,7 +82,7 @@ def hard_em(
     ``restarts`` are the starts (:func:`default_restarts`), of which one is made at least, whatever the time limit in
     seconds. ``start`` are labels of the samples, tried first. The callback hears the labels of the groups and the
     objective at every improvement, the heartbeat of every start. Clusterings are crossed until so many offspring in a
-    row have ``failed``, some of them side by side if there are threads. The same seed gives the same answer, unless the
+    row have ``failed`` (a few), some of them side by side if there are threads. The same seed gives the same answer, unless the
     time limit cuts the run short.
     """
     run = _Run(instance, seed, time_limit, callback, heartbeat)
@@ -89,7 +90,7 @@ def hard_em(
         run.take_start(np.asarray(start))
     count = default_restarts(instance) if restarts is None else restarts
     if _crossing(instance):
-        complete = run.crossing(count, failed, n_threads)
+        complete = run.crossing(count, _most_failed(instance) if failed is None else failed, n_threads)
     else:
         complete = run.large(count) if instance.n_groups > MANY_GROUPS else run.small(count)
     if run.pool:
@@ -123,8 +124,9 @@ def again(
     if not _crossing(instance):
         return None
     limit = None if math.isinf(time_limit) else time_limit
+    failed = _LONGER * _most_failed(instance)
     found = hard_em(
-        instance, seed=seed + 1, time_limit=limit, start=start, failed=_FAILED_AGAIN, n_threads=n_threads
+        instance, seed=seed + 1, time_limit=limit, start=start, failed=failed, n_threads=n_threads
     )
     return None if found is None else instance.expand(found.labels)
 
@@ -145,6 +147,11 @@ def default_restarts(instance: Instance) -> int:
 def _crossing(instance: Instance) -> bool:
     """Whether clusterings are crossed: components are many, and the instance's cost is the objective."""
     return instance.n_components >= MANY_COMPONENTS and instance.exact and instance.n_groups <= MANY_GROUPS
+
+
+def _most_failed(instance: Instance) -> int:
+    """Offspring in a row that may be no better than the best."""
+    return max(_FAILED, round(_FAILED_EACH * instance.n_components))
 
 
 def _patience(instance: Instance) -> int:

@@ -45,7 +45,7 @@ class Tuning:
         # is lacking then, and of what it can add to what was known
     )
     new_trios: int = 6  # at a time for each component
-    most_trios: int = 2000  # of a node
+    most_trios: int = 10_000  # of a node
     first_price: float = 0.1  # of a trio, as a share of an ordinary side of the box, ...
     first_most: float = 0.2  # ... and the most that it may be, until that is in the way
     separating: float = (
