@@ -175,11 +175,20 @@ def with_masses(problem: Pricing, rng: np.random.Generator) -> Pricing:
     return replace(problem, points=points, lo=low, hi=high, given_mass=mass)
 
 
+def random_trios(groups: np.ndarray, rng: np.random.Generator, count: int) -> np.ndarray:
+    """Rows of three or five of these groups in any order, the former filled up by -1."""
+    rows = np.full((count, 5), -1)
+    for row in rows:
+        size = 5 if len(groups) >= 5 and rng.random() < 0.5 else 3
+        row[:size] = rng.choice(groups, size=size, replace=False)
+    return rows
+
+
 def with_trios(problem: Pricing, rng: np.random.Generator) -> Pricing:
     """The same with prices for trios of groups that need not be in, some of them free."""
     groups = np.flatnonzero(problem.status != 1)
     if len(groups) < 3:
         return problem
-    trios = np.array([rng.choice(groups, size=3, replace=False) for _ in range(rng.integers(1, 7))])
+    trios = random_trios(groups, rng, int(rng.integers(1, 7)))
     prices = np.abs(problem.cost).mean() * rng.choice([0.0, 0.1, 1.0, 5.0], size=len(trios))
     return replace(problem, trios=TrioPrices(trios, prices * rng.uniform(0.5, 1.5, size=len(trios))))

@@ -276,8 +276,8 @@ KERNEL = (
         "trios: paid twice",
         "Two open groups of a trio pay its whole price each.",
         "kernels/trios.py",
-        "else 0.5 * trios.price[trio]",
-        "else trios.price[trio]",
+        "share += trios.price[trio] / (possible - 1)",
+        "share += trios.price[trio]",
         PRICING,
     ),
     Mutant(

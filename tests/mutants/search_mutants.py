@@ -114,8 +114,16 @@ SEARCH = (
         "trios for nothing",
         "Sets pay for trios, and the bound does not.",
         "search/bounds/ascent.py",
-        "prices @ self.sides.numbers - trios.prices.sum())",
+        "prices @ self.sides.numbers - paid)",
         "prices @ self.sides.numbers)",
+        TRIOS,
+    ),
+    Mutant(
+        "one of five",
+        "Of five groups one set at most is taken to hold two.",
+        "search/bounds/trios.py",
+        "(groups >= 0).sum(axis=1) // 2",
+        "(groups >= 0).any(axis=1)",
         TRIOS,
     ),
     Mutant(

@@ -22,6 +22,7 @@ from certmix.verify.lagrangian import Pricing, lagrangian, price
 from certmix.verify.narrowing import Boxes, Nodes
 from certmix.verify.root import Root
 from certmix.verify.trios import Trios
+from random_pricing import random_trios
 
 
 def evidence(root: Root, t: np.ndarray, trios: Trios) -> Evidence:
@@ -43,7 +44,7 @@ def test_no_prices_prove_more_than_the_best_clustering(seed: int) -> None:
     root = rooted(Problem(rng.normal(size=(7, 2)), 3, weights="none"))
     best = min(cost for cost, _ in clusterings(root))
     for scale in (0.03, 0.3, 3.0):
-        rows = np.array([rng.choice(7, size=3, replace=False) for _ in range(rng.integers(1, 6))])
+        rows = random_trios(np.arange(7), rng, int(rng.integers(1, 6)))
         t = rng.normal(scale=0.3, size=7) + 0.3
         trios = Trios(rows, scale * rng.random(len(rows)))
         assert lagrangian(root, Domain.of(root), evidence(root, t, trios), 0.0) <= best
@@ -58,6 +59,19 @@ def test_what_sets_pay_is_taken_off() -> None:
     bound = lagrangian(root, Domain.of(root), evidence(root, np.full(8, 10.0 * cost), trios), 0.0)
     assert bound <= cost
     assert bound == pytest.approx(cost, rel=1e-6)
+
+
+def test_of_five_groups_two_sets_may_hold_two() -> None:
+    """Three pairs far apart: sets pay the prices of rows of five or four, and no bound exceeds the best clustering."""
+    pair = np.array([[0.0, 0.0], [0.0, 1.0]])
+    root = rooted(Problem(np.vstack([pair, pair + 1e3, pair + 2e3]), 3, weights="none"))
+    cost, price = min(cost for cost, _ in clusterings(root)), 0.1
+    fives = Trios(np.array([[0, 1, 2, 3, 4], [1, 2, 3, 4, 5]]), np.full(2, price))
+    # The sets of the best clustering hold two of the first row twice, of the second one twice, too.
+    bound = lagrangian(root, Domain.of(root), evidence(root, np.full(6, 10.0), fives), 0.0)
+    assert bound <= cost
+    threes = Trios(fives.groups[:, :4], fives.prices)  # of four groups two sets may hold two as well
+    assert lagrangian(root, Domain.of(root), evidence(root, np.full(6, 10.0), threes), 0.0) <= cost
 
 
 def test_prices_of_nothing_and_less_than_nothing_are_rejected() -> None:

@@ -19,6 +19,7 @@ from certmix.result import Result
 from certmix.search.bounds import dual
 from certmix.solving import solve
 from claims import Claim, Truth
+from random_pricing import random_trios
 from tuned import tuned
 
 CERTIFIED = ("interval", "dual", "sdp", "bnb", "dynamic")
@@ -115,7 +116,7 @@ class Draw:
         if len(groups) < 3 or len(known) > 6:
             return known[:0]
         count = int(self.rng.integers(1, 4))
-        return np.array([self.rng.choice(groups, size=3, replace=False) for _ in range(count)])
+        return random_trios(groups, self.rng, count)
 
     def branching(self) -> str:
         return str(self.rng.choice(BRANCHING))

@@ -200,7 +200,7 @@ class LagrangianProver:
         whole = [Pricing.of(root, domain, int(m[0]), t, pairs, trios) for m in sets]
         pricings = {(i, c): cell.of(p) for i, p in enumerate(whole) for c, cell in enumerate(between)}
         off = np.array([worth[cell.left].sum() for cell in between])
-        sides = (*(worth * limits(domain.sides)).tolist(), *(-trios.prices).tolist())
+        sides = (*(worth * limits(domain.sides)).tolist(), *(-trios.prices * trios.limits).tolist())
         expected = ascent.expected(t, worth, paid)
         if len(expected) != len(sets) or not np.isfinite(expected).all():
             return None

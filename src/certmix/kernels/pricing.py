@@ -189,7 +189,7 @@ def price(cells, cost, place, forced, goal, offers, trios):
         stack_weight[top] = forced.weight
         stack_constant[top] = base + forced.constant
         top += 1
-    summands = N + forced.groups + 3 * M
+    summands = N + forced.groups + M + trios.of.shape[0]
     rounding = 4.0 * (summands + 16) * EPS
     nodes = 0
     complete = True

@@ -1,6 +1,7 @@
 """Trios: of three groups no two sets of a clustering can each hold two or more, so sets that do may have a price.
 
-The price of a trio is paid by every set that holds two of its groups or all three. The functions here keep count of the
+So it is with any odd number of groups: of 2 m + 1 at most m sets hold two or more. What is called a trio here may have
+five groups. Its price is paid by every set that holds two of its groups or more. The functions here keep count of the
 groups of trios while a pricing search decides about them.
 """
 
@@ -17,25 +18,30 @@ class Trios(NamedTuple):
     """M trios over N groups."""
 
     price: np.ndarray  # (M,) what a set with two of the groups pays, not negative
+    size: np.ndarray  # (M,) how many groups a trio has, odd
     start: np.ndarray  # (N + 1,) where the trios of a group begin in ``of``
     of: np.ndarray
-    missing: np.ndarray  # (M,) how many of its three groups are not among the N, which is to say out
+    missing: np.ndarray  # (M,) how many of its groups are not among the N, which is to say out
     tied: int  # how many groups are in trios,
     place: np.ndarray  # (N,) and which of them a group is, -1 for none
 
 
 def trios_of(groups: np.ndarray, price: np.ndarray, position: np.ndarray, count: int) -> Trios:
-    """Of rows of three groups; ``position`` says which of ``count`` groups each is, -1 for those that are not there."""
-    trio = np.repeat(np.arange(len(groups)), 3)
-    where = position[groups.ravel()]
-    order = np.argsort(where, kind="stable")
-    order = order[where[order] >= 0]
-    start = np.searchsorted(where[order], np.arange(count + 1))
+    """Of rows of groups, filled up by -1; ``position`` says which of ``count`` groups each is, -1 for none of them."""
+    trio = np.repeat(np.arange(len(groups)), groups.shape[1])
+    where = np.where(groups >= 0, position[groups], -1)
+    flat = where.ravel()
+    order = np.argsort(flat, kind="stable")
+    order = order[flat[order] >= 0]
+    start = np.searchsorted(flat[order], np.arange(count + 1))
     has = np.diff(start) > 0
     place = np.where(has, np.cumsum(has) - 1, -1)
-    missing = (position[groups] < 0).sum(axis=1).astype(np.int8)
+    size = (groups >= 0).sum(axis=1)
+    missing = size - (where >= 0).sum(axis=1)
     own = np.ascontiguousarray(price, dtype=np.float64)
-    return Trios(own, start, trio[order], missing, int(has.sum()), place)
+    return Trios(
+        own, size.astype(np.int8), start, trio[order], missing.astype(np.int8), int(has.sum()), place
+    )
 
 
 def no_trios(count: int) -> Trios:
@@ -66,21 +72,21 @@ def stays_out(trios, g, outside):
 def joining(trios, g, inside, outside):
     """Of an open group: what it costs at most that it is in, at least, and its share in what the open ones cost.
 
-    A trio with one group in, and two open ones, costs its price once one of these is in: half of it for each.
+    A trio with one group in costs its price once one of the open ones is in: an equal part of it for each of them.
     """
     most = 0.0
     least = 0.0
     share = 0.0
     for p in range(trios.start[g], trios.start[g + 1]):
         trio = trios.of[p]
-        if inside[trio] > 1 or outside[trio] > 1:
+        possible = trios.size[trio] - outside[trio]
+        if inside[trio] > 1 or possible < 2:
             continue
         most += trios.price[trio]
         if inside[trio] == 1:
-            part = trios.price[trio] if outside[trio] == 1 else 0.5 * trios.price[trio]
-            share += part
-            if outside[trio] == 1:
-                least += part
+            share += trios.price[trio] / (possible - 1)
+            if possible == 2:
+                least += trios.price[trio]
     return most, least, share
 
 

@@ -41,7 +41,7 @@ _GROUPS_DRAWN = 4_000
 # From so many components on, clusterings are crossed: moving one component at a time, a restart takes too long.
 MANY_COMPONENTS = 12
 _STARTS_CROSSED = 3  # by default
-_TRIALS = 10  # perturbations of one clustering, for each component
+_TRIALS = 12  # perturbations of one clustering, for each component
 _LITTER = 4  # clusterings that climb side by side, always as many: the answer does not depend on threads
 _FAILED = 8  # offspring in a row that are no better than the best, ...
 _FAILED_EACH = 0.25  # ... or so many for each component, ...
@@ -82,8 +82,8 @@ def hard_em(
     ``restarts`` are the starts (:func:`default_restarts`), of which one is made at least, whatever the time limit in
     seconds. ``start`` are labels of the samples, tried first. The callback hears the labels of the groups and the
     objective at every improvement, the heartbeat of every start. Clusterings are crossed until so many offspring in a
-    row have ``failed`` (a few), some of them side by side if there are threads. The same seed gives the same answer, unless the
-    time limit cuts the run short.
+    row have ``failed`` (a few), some of them side by side if there are threads. The same seed gives the same answer,
+    unless the time limit cuts the run short.
     """
     run = _Run(instance, seed, time_limit, callback, heartbeat)
     if start is not None:

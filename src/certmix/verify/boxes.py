@@ -34,8 +34,8 @@ def follow(boxes: Boxes, roots: Nodes, kind: Array, *codes: Array, last: bool = 
     children, R being the number of roots. ``codes`` are the component, the index and the place of every cut.
     """
     inner = kind != LEAF
-    place, R, prices = np.flatnonzero(inner), len(roots.entry), len(boxes.trios.prices) if boxes.trios else 0
-    each = roots.allowed[0].size + prices // 4 + 64  # what a node takes, about
+    place, R, tied = np.flatnonzero(inner), len(roots.entry), boxes.trios.groups.size if boxes.trios else 0
+    each = roots.allowed[0].size + tied // 12 + 64  # what a node takes, about
     if len(kind) != R + 2 * len(place) or (place >= R + 2 * np.arange(len(place))).any():
         raise Rejected("a tree of boxes ends before its leaves, or goes on after them")
     child = R + 2 * (np.cumsum(inner) - 1)

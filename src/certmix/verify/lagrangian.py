@@ -184,5 +184,5 @@ def lagrangian(root: Root, domain: Domain, evidence: Evidence, target: float) ->
                 cut = evidence.floats(f"cut/{number}", None)
                 psi = min(psi, cell.less(price(cell.of(pricing), axis, cut, float(claims[number])), worth))
         prices.append((len(members), psi))
-    more = (*(worth * limits(domain.sides)).tolist(), *(-trios.prices).tolist())
+    more = (*(worth * limits(domain.sides)).tolist(), *(-trios.prices * trios.limits).tolist())
     return combine(root, multipliers, prices, more)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -14,12 +15,14 @@ from certmix.local.hard_em import hard_em
 from certmix.options import Options
 from certmix.presolve.instance import reduce
 from certmix.problem import Problem
+from certmix.search.bounds import central as central_module
 from certmix.search.bounds.central import CentralAscent
 from certmix.search.bounds.counting import CountingBound, sides_of
 from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.interior import LinearProgram, Point, central
 from certmix.search.bounds.sides import Side, Sides
 from certmix.threads import Threads
+from tuned import tuned
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -102,6 +105,14 @@ def test_few_rounds_suffice() -> None:
     assert bound.root_ascent.iterations <= 60
 
 
+@pytest.fixture
+def no_trios() -> Iterator[None]:
+    """Ascents without prices for trios: then planes have more to do."""
+    with tuned(central_module, most_trios=0):
+        yield
+
+
+@pytest.mark.usefixtures("no_trios")
 @pytest.mark.parametrize("count", [1, 2])
 def test_children_are_the_sides_of_a_plane(count: int) -> None:
     """A node that falls short is split by a plane; its children have no smaller bounds, and close the gap."""
@@ -149,6 +160,7 @@ def test_units_do_not_matter_to_planes() -> None:
     assert all(np.array_equal(run.labels, runs[0].labels) for run in runs)
 
 
+@pytest.mark.usefixtures("no_trios")
 def test_sets_of_other_nodes_cost_what_they_do_in_their_cell() -> None:
     """A mean that a plane held back in one node is free in another: there its set costs less, and is not known yet."""
     bound, value = begun(80, 16, 13, 1e-4)

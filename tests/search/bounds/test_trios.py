@@ -16,29 +16,39 @@ from certmix.problem import CannotLink, MinimumSize, MustLink, Problem
 from certmix.search.bounds.central import CentralAscent
 from certmix.search.bounds.dual import DualBound
 from certmix.search.bounds.trios import TrioPrices, violated_trios
+from random_pricing import random_trios
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(30))
 def test_broken_trios_are_found(seed: int) -> None:
-    """All that are found are broken, the worst is the worst of all, and none is found where none is broken."""
+    """All that are found are broken, the worst is as bad as the worst three, and none is found where none is broken."""
     rng = np.random.default_rng(seed)
     members, shares = rng.random((12, 8)) < 0.3, rng.dirichlet(np.full(12, 0.5))
     members[:, 7] = members[:, 6]  # always together
     shares /= (shares @ members).max()  # no group more than once
-    known = np.zeros((0, 3), dtype=np.int64)
+    known = np.zeros((0, 5), dtype=np.int64)
     found = violated_trios(members, shares, known, 100)
     used = shares > 1e-3
 
-    def held(trio: tuple[int, ...]) -> float:
-        return float(shares[used] @ (members[used][:, list(trio)].sum(axis=1) >= 2))
+    def broken(row: tuple[int, ...]) -> float:
+        """By how much."""
+        return float(shares[used] @ (members[used][:, list(row)].sum(axis=1) >= 2)) - len(row) // 2
 
-    every = {trio: held(trio) for trio in itertools.combinations(range(8), 3)}
-    assert all(every[tuple(trio)] > 1.02 for trio in found.tolist())
-    if max(every.values()) > 1.02:
-        assert every[tuple(found[0].tolist())] == pytest.approx(max(every.values()))
+    three, five = ({row: broken(row) for row in itertools.combinations(range(8), size)} for size in (3, 5))
+    rows = [tuple(sorted(g for g in row if g >= 0)) for row in found.tolist()]
+    assert all({**three, **five}[row] > 0.02 for row in rows)
+    if max(three.values()) > 0.02:
+        assert broken(rows[0]) >= max(three.values()) - 1e-9
         assert found[0].tolist() not in violated_trios(members, shares, found[:1], 100).tolist()
-    else:
-        assert not len(found)
+    if max([*three.values(), *five.values()]) <= 0.02:
+        assert not rows
+
+
+def test_five_groups_in_a_ring_are_found() -> None:
+    """Half of each of five sets, with two neighbours of a ring of five: no three of these are broken, the five are."""
+    members = (np.eye(5) + np.roll(np.eye(5), 1, axis=1)).astype(bool)
+    found = violated_trios(members, np.full(5, 0.5), np.zeros((0, 5), dtype=np.int64), 10)
+    assert found.tolist() == [[0, 1, 2, 3, 4]]
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -61,7 +71,7 @@ def test_any_prices_are_sound(seed: int) -> None:
     assert isinstance(ascent, CentralAscent)
     N = instance.n_groups
     for _ in range(60):
-        trios = np.array([rng.choice(N, size=3, replace=False) for _ in range(rng.integers(1, 8))])
+        trios = random_trios(np.arange(N), rng, int(rng.integers(1, 8)))
         size = ascent.unit * rng.choice([0.01, 0.3, 3.0])
         prices = TrioPrices(trios, size * rng.random(len(trios)))
         t = ascent.best_t + size * rng.normal(size=N) * rng.choice([0.0, 0.3])

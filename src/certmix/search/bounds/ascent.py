@@ -130,8 +130,9 @@ class Ascent:
         """The bound that these multipliers, and prices of sides and trios, prove by exact pricing."""
         prices = np.zeros(len(self.sides)) if prices is None else prices
         off = self.inside @ prices
-        total = float(t[self.free].sum() + prices @ self.sides.numbers - trios.prices.sum())
-        magnitude = float(np.abs(t).sum() + (2 * self.count + 2) * np.abs(prices).sum() + trios.prices.sum())
+        paid = float(trios.prices @ trios.limits)
+        total = float(t[self.free].sum() + prices @ self.sides.numbers - paid)
+        magnitude = float(np.abs(t).sum() + (2 * self.count + 2) * np.abs(prices).sum() + paid)
         rounding = 4.0 * (len(t) + len(prices) + len(trios)) * EPS * magnitude
         local = np.array([self.local_value(i, t, trios) for i in range(len(self.classes))])
         expected = off + self._least(local - off)[self.owner]

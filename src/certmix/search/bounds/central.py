@@ -22,7 +22,7 @@ from certmix.search.bounds.columns import Columns
 from certmix.search.bounds.interior import LinearProgram, Point, Solved, central
 from certmix.search.bounds.pricer import Pricer, PricingClass
 from certmix.search.bounds.scale import Scale
-from certmix.search.bounds.trios import NO_TRIOS, TrioPrices, violated_trios
+from certmix.search.bounds.trios import NO_TRIOS, TrioPrices, held, limits, violated_trios
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,10 @@ class CentralMaster(Columns):
     def _row(self, members: np.ndarray, pricing_class: int) -> np.ndarray:
         """The groups, the trios it holds two of, the price of the class, those of the sides that the set is on."""
         classes = self.n_groups + len(self.trios)
-        held = self.n_groups + np.flatnonzero(members[self.trios].sum(axis=1) >= 2)
+        both = self.n_groups + np.flatnonzero(held(members[None], self.trios)[0])
         sides = np.flatnonzero(self.inside[pricing_class] * members.any())
         own = [classes + self.owner[pricing_class]]
-        return np.concatenate([self.place[members], held, own, classes + len(self.counts) + sides])
+        return np.concatenate([self.place[members], both, own, classes + len(self.counts) + sides])
 
     @property
     def n_entries(self) -> int:
@@ -325,7 +325,7 @@ class CentralAscent(Ascent):
 
     def _solve(self, wanted: float, pull: np.ndarray) -> Solved | None:
         matrix, cost = self.master.rows()
-        signs, trios = self.sides.signs, np.ones(len(self.master.trios))
+        signs, trios = self.sides.signs, limits(self.master.trios)
         free = np.full(len(self.counts), math.inf)
         low = np.concatenate([self.low, -self.most_paid, -free, np.where(signs > 0, 0.0, -self.dearest)])
         high = np.concatenate([self.high, 0.0 * trios, free, np.where(signs > 0, self.dearest, 0.0)])

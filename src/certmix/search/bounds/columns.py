@@ -55,7 +55,7 @@ class Columns:
         held = trios.held(members[kept]).T
         matrix = csr_matrix(np.vstack([members[kept][:, groups].T, of_class, held]).astype(float))
         low = np.concatenate([np.ones(len(groups)), self.counts, np.full(len(held), -np.inf)])
-        high = np.concatenate([np.full(len(groups), np.inf), self.counts, np.ones(len(held))])
+        high = np.concatenate([np.full(len(groups), np.inf), self.counts, trios.limits])
         x = minimise(
             costs[kept],
             matrix,

@@ -12,6 +12,7 @@ from certmix.highs import Ending, Program
 from certmix.search.bounds.central import CentralAscent
 from certmix.search.bounds.envelope import kinds
 from certmix.search.bounds.sides import Side
+from certmix.search.bounds.trios import limits
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def _program(ascent: CentralAscent, lacking: float) -> tuple[Program, np.ndarray
     cells, signs = np.array(ascent.cells), ascent.sides.signs
     kept = np.flatnonzero((ascent.slack() <= lacking / ascent.unit) | (cells < 0))
     rows, costs = ascent.master.rows()
-    rows, trios, sides = rows[kept], np.ones(len(ascent.master.trios)), len(signs)
+    rows, trios, sides = rows[kept], limits(ascent.master.trios), len(signs)
     first, kind = kinds(rows[:, : len(ascent.low)])
     rows = hstack([rows[:, first], rows[:, len(kind) :]])
     apart = np.zeros((rows.shape[1] - sides, sides))
@@ -91,7 +92,9 @@ def _program(ascent: CentralAscent, lacking: float) -> tuple[Program, np.ndarray
     one = eye(rows.shape[1], len(first))
     matrix = hstack([rows.T, one, -one, csr_matrix(beside)]).tocsr()
     ones, numbers = np.ones(len(first)), ascent.sides.numbers
-    least = np.concatenate([ones, -math.inf * trios, ascent.counts, np.where(signs > 0, numbers, -math.inf)])
+    least = np.concatenate(
+        [ones, np.full(len(trios), -math.inf), ascent.counts, np.where(signs > 0, numbers, -math.inf)]
+    )
     most = np.concatenate([ones, trios, ascent.counts, np.where(signs > 0, math.inf, numbers)])
     high, low = np.bincount(kind, ascent.high), np.bincount(kind, ascent.low)
     priced = np.concatenate([costs[kept], high, -low, np.full(sides, ascent.dearest)])

@@ -101,7 +101,7 @@ class Pricer:
         cheap = room_for(keep, len(which.lo), seen.tied)
         bound, best, nodes, complete, _ = price(self._over(which), cost, place, forced, goal, cheap, seen)
         good = np.isfinite(cheap.value)
-        tied = np.unique(paid.groups)  # in all of them, as local search counts them
+        tied = np.unique(paid.groups[paid.groups >= 0])  # in all of them, as local search counts them
         held = np.zeros((int(good.sum()), len(tied)), dtype=bool)
         held[:, which.status[tied] == 0] = cheap.held[good]
         found = cheap.value[good], cheap.mean[good], cheap.slope[good], held
