@@ -79,6 +79,22 @@ def test_any_prices_are_sound(seed: int) -> None:
         assert proved + bound.shift <= truth.objective
 
 
+def test_of_five_groups_two_sets_may_hold_two() -> None:
+    """Three pairs far apart, rows of all but one: each cluster pays for two rows, and twice each price is taken off."""
+    pair = np.array([[0.0, 0.0], [0.0, 1.0]])
+    problem = Problem(np.vstack([pair, pair + 1e3, pair + 2e3]), 3, weights="none")
+    truth = solve(problem, "enumerate", verify=False)
+    bound = DualBound(reduce(problem), truth.labels, allowed=1e-9)
+    bound.advance_root(truth.objective, math.inf)
+    ascent = bound.root_ascent
+    assert isinstance(ascent, CentralAscent)
+    rows = np.array([[0, 1, 2, 3, 4], [0, 1, 2, 4, 5], [0, 2, 3, 4, 5]])
+    fives = TrioPrices(rows, np.full(3, 0.1 * truth.objective))
+    proved = ascent.prove(np.full(6, 10.0 * truth.objective), math.inf, 10_000, trios=fives) + bound.shift
+    assert proved <= truth.objective
+    assert proved == pytest.approx(truth.objective, rel=1e-3)
+
+
 def test_trios_close_what_multipliers_leave() -> None:
     """A root that would leave a gap is proved to 1e-4 by the prices of trios; so is it by the checker."""
     problem = Problem(np.random.default_rng(3).uniform(size=(300, 2)), 20, weights="none")
